@@ -1,0 +1,165 @@
+package comporta
+
+// The token bucket and the leaky bucket are one arithmetic seen from two sides:
+// both keep the time until the budget is full, D = (B − tokens)·W / L = level·W / L,
+// which falls by one microsecond each microsecond. As D is kept in whole
+// microseconds and a rest in ticks of 1/p µs, refilling is one subtraction and
+// nothing is ever rounded. (The generic cell rate algorithm, ITU-T I.371, keeps
+// the same number as a theoretical arrival time.)
+//
+// They differ in who waits: a token bucket lets a burst through at once, a leaky
+// bucket delays each until what is before it has left.
+
+// drain brings a bucket to now, and forgets it when it is full.
+func drain(c *Cell, now Instant) {
+	s := &c.State
+	if s.Under == nil {
+		return
+	}
+	left := s.Full - int64(now-s.At)
+	if left < 0 || left == 0 && s.Part == 0 {
+		c.forget()
+		return
+	}
+	s.Full, s.At = left, now
+}
+
+func (r *Rule) ticks(s *State) wide {
+	return mul(uint64(s.Full), r.p).add(wide{lo: uint64(s.Part)})
+}
+
+// fill makes D the state's, at now.
+func (r *Rule) fill(s *State, now Instant, d wide) {
+	whole, part := d.div(r.p)
+	s.Full, s.Part = int64(whole), int64(part)
+	s.At, s.Under = now, r
+}
+
+func (r *Rule) bucketTake(c *Cell, now Instant, cost int64, out *Decision, attempts bool) {
+	before := c.State // a denial and a peek put it back: nothing moves
+	drain(c, now)
+	s := &c.State
+	level := r.ticks(s)
+	retry := r.overflow(level, cost)
+	out.Allowed = cost == 0 || retry <= r.maxWait
+
+	switch {
+	case cost == 0:
+		c.restore(&before)
+	case out.Allowed:
+		if r.limit.Algorithm == LeakyBucket {
+			out.Delay = micros(level.up(r.p))
+			s.Place = max(now, s.Place+1)
+		} else {
+			out.Delay = micros(retry)
+		}
+		level = level.add(mul(uint64(cost), r.q))
+		r.fill(s, now, level)
+		c.Changed = true
+		out.Receipt = Receipt{At: now, Cost: cost, Place: s.Place}
+	case attempts && cost <= r.full:
+		if level.less(r.capacity) {
+			level = r.capacity
+		}
+		if r.limit.Algorithm == LeakyBucket {
+			s.Place = max(now, s.Place+1)
+		}
+		r.fill(s, now, level)
+		c.Changed = true
+	default:
+		c.restore(&before)
+	}
+	r.bucketTell(level, cost, out, attempts)
+}
+
+// never is a wait that does not end, in microseconds: over any real one.
+const never = int64(Never)
+
+// overflow is how long, rounded up, until cost more fits a bucket of that level.
+func (r *Rule) overflow(level wide, cost int64) int64 {
+	if cost > r.full {
+		return never
+	}
+	need := level.add(mul(uint64(cost), r.q))
+	if !r.capacity.less(need) {
+		return 0
+	}
+	return need.sub(r.capacity).up(r.p)
+}
+
+// bucketTell fills in the numbers of a decision from the level after it.
+func (r *Rule) bucketTell(level wide, cost int64, out *Decision, attempts bool) {
+	out.Limit = r.full
+	if level.less(r.capacity) {
+		out.Remaining = r.capacity.sub(level).down(r.q)
+	}
+	if !level.zero() {
+		out.FullAfter = micros(level.up(r.p))
+		grown := mul(uint64(r.full-out.Remaining-1), r.q)
+		out.ResetAfter = micros(level.sub(grown).up(r.p))
+	}
+	if out.Allowed && !attempts {
+		return
+	}
+	if wait := r.overflow(level, cost); wait == never {
+		out.AskAgain = Never
+	} else {
+		out.AskAgain = micros(max(0, wait-r.maxWait))
+	}
+	out.tellRetry()
+}
+
+func (r *Rule) bucketSettle(c *Cell, now Instant, taken Receipt, actual int64) {
+	drain(c, now)
+	s := &c.State
+	if actual < taken.Cost {
+		if s.Under == nil {
+			return
+		}
+		c.Changed, s.At = true, now
+		if r.limit.Algorithm == LeakyBucket && taken.Place != s.Place {
+			return // others stand behind it: a place cannot be given back under them
+		}
+		level, back := r.ticks(s), mul(uint64(taken.Cost-actual), r.q)
+		if !back.less(level) {
+			c.forget()
+			return
+		}
+		r.fill(s, now, level.sub(back))
+		return
+	}
+	level := r.ticks(s)
+	debt := r.deepest
+	if more := actual - taken.Cost; more < 2*r.full { // else it is at the bottom anyway
+		if sum := level.add(mul(uint64(more), r.q)); sum.less(debt) {
+			debt = sum
+		}
+	}
+	if debt.less(level) {
+		debt = level // a deeper debt is left as it is
+	}
+	if r.limit.Algorithm == LeakyBucket {
+		s.Place = max(now, s.Place+1)
+	}
+	r.fill(s, now, debt)
+	c.Changed = true
+}
+
+func (r *Rule) bucketConvert(c *Cell, old *Rule, now Instant) {
+	drain(c, now)
+	s := &c.State
+	if s.Under == nil {
+		return
+	}
+	used := min(old.ticks(s).up(old.q), r.full) // in units, rounded up
+	r.fill(s, now, mul(uint64(used), r.q))
+	c.Changed = true
+}
+
+// restore puts a cell's state back as it came, unless the step has already
+// changed it (a clock fault, other numbers) or forgotten it.
+func (c *Cell) restore(before *State) {
+	if c.State.Under != nil {
+		c.State = *before
+	}
+}

@@ -1,0 +1,34 @@
+package identity
+
+import "net/netip"
+
+// A Request is what limits may look at, whatever carried it: HTTP, gRPC, an
+// Envoy descriptor, a log line. So no carrier counts differently.
+//
+// A Request is used by one goroutine at a time.
+type Request struct {
+	// Method is the request's method, in capitals as it came.
+	Method string
+	// Host is the host that was asked for, without port.
+	Host string
+	// Path is the decoded, normalised path: what patterns match and what is forwarded.
+	Path string
+	// Header holds the header lines under their canonical names; an http.Header fits.
+	Header map[string][]string
+	// Peer is the address at the other end of the socket: unmapped, without zone.
+	// The zero Addr is a peer that has none, such as a Unix socket.
+	Peer netip.Addr
+	// PathValues are the values of the wildcards of the pattern that matched, by name.
+	PathValues func(name string) string
+}
+
+// A Source says who is asking: one way of telling clients apart.
+type Source interface {
+	// Identity is the client as it is to be counted and stored, and whether the
+	// request shows one. Its text begins with the kind of identity, so that one kind
+	// is never taken for another, and holds nothing secret: what a client sent is
+	// there only as a keyed hash.
+	Identity(r *Request) (id string, ok bool)
+	// String is the source as a policy file writes it: address, {header: X-Tenant}.
+	String() string
+}
