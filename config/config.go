@@ -1,0 +1,66 @@
+// Package config makes a strict policy file a checked policy, every error with
+// its line and column.
+package config
+
+import (
+	"net/url"
+	"time"
+
+	"github.com/comporta/comporta/policy"
+)
+
+// A Config is a policy file as understood, defaults written out. It is valid
+// because it exists; it is not to be changed after Load, but for LoadSecret.
+type Config struct {
+	// File is the file's name, as it was given; "" from Quick.
+	File   string
+	Server Server
+	Store  Store
+	// SecretFile holds the key of the hashes that stand for what clients sent; ""
+	// when it is kept in memory only. See LoadSecret.
+	SecretFile string
+	Policy     *policy.Policy
+	// Warnings tell of what is allowed and probably not meant, in the order of
+	// their lines; each has a Code.
+	Warnings []Problem
+}
+
+// A Server says where the gateway listens, what stands behind it, and how long
+// and how large things may be.
+type Server struct {
+	// Listen is where clients come in, host:port; Metrics where health and metrics
+	// are told, "" for nowhere.
+	Listen, Metrics string
+	// Upstream is the API behind the gateway: http or https, without query.
+	Upstream *url.URL
+	// TLS is nil for plain HTTP.
+	TLS      *TLS
+	Timeouts Timeouts
+	// MaxHeaderBytes bounds a request's header, MaxBodyBytes its body.
+	MaxHeaderBytes int
+	MaxBodyBytes   int64
+}
+
+// TLS names the certificate and its key: PEM files, relative to the policy file.
+type TLS struct{ Cert, Key string }
+
+// Timeouts bound every wait of the gateway.
+type Timeouts struct {
+	// ReadHeader is for a client to send its header; Idle how long a kept
+	// connection may stay silent.
+	ReadHeader, Idle time.Duration
+	// Dial is for a connection to the upstream; ResponseHeader for its answer to begin.
+	Dial, ResponseHeader time.Duration
+	// Drain is how long requests in flight may take to end when the gateway stops.
+	Drain time.Duration
+}
+
+// A Store says what keeps the counts.
+type Store struct {
+	// MaxKeys bounds the keys.
+	MaxKeys int
+	// MaxLogBytes bounds the memory of all sliding logs together.
+	MaxLogBytes int64
+	// Save is the file in which counts survive a restart; "" for none.
+	Save string
+}
