@@ -1,0 +1,116 @@
+package httplimit
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/comporta/comporta/identity"
+	"github.com/comporta/comporta/policy"
+)
+
+// Options are what may be said besides the policy. The zero Options are ready.
+type Options struct {
+	// Observe, unless nil, is called with every verdict, allowed or not, before any
+	// waiting and before the handler: for counting and logging. It is called by
+	// many goroutines at once. The verdict is valid only during the call. A request
+	// that is refused for its path gets no verdict and is not seen here.
+	Observe func(v *policy.Verdict, r *http.Request)
+}
+
+// New makes middleware that enforces the engine's policy. It may wrap any number
+// of handlers; they then share the engine's budgets.
+//
+// Where the handler's answer has fields of its own (a proxy's upstream, middleware
+// further in), one line of each name is left. RateLimit-Limit, -Remaining and
+// -Reset stay or go together, and so do the three of X-RateLimit: theirs stay,
+// unless ours have less remaining or, with as much, the later reset, or theirs
+// are not three readable numbers. The lists RateLimit-Policy and RateLimit are
+// joined; of two items with one name the tighter stays, and a list that is not
+// one of named items is replaced. Their Retry-After stays, unless nothing is
+// left under the limit that the headers name and its next unit comes later.
+//
+// It adds about half a microsecond and three allocations to an allowed request,
+// besides what the client's identity costs.
+func New(engine *policy.Engine, o Options) func(http.Handler) http.Handler {
+	p := engine.Policy()
+	sets := setsOf(p.Headers)
+	shared := guard{
+		engine: engine, paths: p.Paths, observe: o.Observe,
+		sets: sets, cors: newCORS(p.CORS, sets),
+		desks: &sync.Pool{New: func() any { return new(desk) }},
+	}
+	return func(next http.Handler) http.Handler {
+		g := shared
+		g.next = next
+		return &g
+	}
+}
+
+// guard stands before a handler. It is safe for concurrent use.
+type guard struct {
+	next    http.Handler
+	engine  *policy.Engine
+	paths   policy.Paths
+	observe func(*policy.Verdict, *http.Request)
+	sets    sets
+	cors    *cors
+	desks   *sync.Pool // *desk
+}
+
+// desk is the scratch of one request. It goes back before the handler runs, so
+// that nothing which a handler may keep lies on it.
+type desk struct {
+	verdict policy.Verdict
+	request identity.Request
+	text    []byte
+}
+
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path, r, err := clean(g.paths, r)
+	if err != nil {
+		g.answerProblem(w, r, http.StatusBadRequest, err.Error())
+		return
+	}
+	d := g.desks.Get().(*desk)
+	fill(&d.request, r, path)
+	v := &d.verdict
+	g.engine.Check(r.Context(), &d.request, v)
+	if g.observe != nil {
+		g.observe(v, r)
+	}
+	if !v.Allowed {
+		g.refuse(w, r, d)
+		g.leave(d)
+		return
+	}
+	answer := &response{ResponseWriter: w, cors: g.cors}
+	d.text = answer.work(v, g.sets, d.text[:0])
+	delay := v.Delay
+	g.leave(d)
+	if delay > 0 && !wait(r.Context(), delay) {
+		g.answerProblem(w, r, http.StatusServiceUnavailable, "The wait for the request's turn was cut short.")
+		return
+	}
+	defer answer.finish()
+	g.next.ServeHTTP(answer, r)
+}
+
+// leave clears a desk of what belongs to the request and gives it back.
+func (g *guard) leave(d *desk) {
+	d.request = identity.Request{}
+	g.desks.Put(d)
+}
+
+// wait waits for d; false if the context, and with it the client, is gone first.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

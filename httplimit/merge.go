@@ -1,0 +1,219 @@
+package httplimit
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// sharedCacheMayKeep says whether an answer's Cache-Control lets a cache that
+// many clients share keep it (RFC 9111, 5.2.2.9 and 5.2.2.10).
+func sharedCacheMayKeep(h http.Header) bool {
+	for _, line := range h["Cache-Control"] {
+		for line != "" {
+			var directive string
+			directive, line = cut(line, ',')
+			name, _, _ := strings.Cut(directive, "=")
+			name = strings.TrimSpace(name)
+			if strings.EqualFold(name, "public") || strings.EqualFold(name, "s-maxage") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// cut splits s at the first separator that is not in a quoted string.
+func cut(s string, separator byte) (before, after string) {
+	quoted := false
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			quoted = !quoted
+		case quoted && s[i] == '\\':
+			i++
+		case !quoted && s[i] == separator:
+			return s[:i], s[i+1:]
+		}
+	}
+	return s, ""
+}
+
+// putNumbers writes a family of three fields, unless theirs are there and bind
+// as much. The three stay or go together: they are about one budget.
+func (f *fields) putNumbers(h http.Header, first int) {
+	if f.values[first] == "" {
+		return
+	}
+	for i := first; i < first+3; i++ {
+		if _, there := h[keys[i]]; there {
+			if f.binds(h, first) {
+				break
+			}
+			return
+		}
+	}
+	for i := first; i < first+3; i++ {
+		f.set(h, i)
+	}
+}
+
+// binds says whether our numbers are tighter than theirs, or theirs unreadable.
+func (f *fields) binds(h http.Header, first int) bool {
+	var theirs, ours [3]int64
+	for i := range theirs {
+		lines := h[keys[first+i]]
+		if len(lines) != 1 {
+			return true
+		}
+		var ok bool
+		if theirs[i], ok = number(lines[0]); !ok {
+			return true
+		}
+		ours[i], _ = number(f.values[first+i])
+	}
+	const oldest = 1_000_000_000 // what is less, many take for seconds from now
+	if first == xLimitField && theirs[2] < oldest {
+		theirs[2] += int64(f.now / 1_000_000)
+	}
+	if ours[1] != theirs[1] {
+		return ours[1] < theirs[1]
+	}
+	return ours[2] > theirs[2]
+}
+
+// number reads the integer that a field begins with: of 100, 100;w=60 the 100,
+// of 598.0 the 598.
+func number(s string) (int64, bool) {
+	s = strings.TrimSpace(s)
+	end := 0
+	for end < len(s) && '0' <= s[end] && s[end] <= '9' {
+		end++
+	}
+	n, err := strconv.ParseInt(s[:end], 10, 64)
+	return n, err == nil
+}
+
+// putLists writes the two lists, joined with theirs.
+func (f *fields) putLists(h http.Header) {
+	if f.values[rateField] == "" {
+		return
+	}
+	_, policies := h[keys[policyField]]
+	_, rates := h[keys[rateField]]
+	if policies || rates {
+		f.join(items(h[keys[policyField]]), items(h[keys[rateField]]))
+	}
+	f.set(h, policyField)
+	f.set(h, rateField)
+}
+
+// An item is a member of one of the lists: "name";r=50;t=30.
+type item struct {
+	text, name  string
+	left, reset int64 // −1 when it does not say
+}
+
+// items reads a list of named items; none if it is anything else, such as the
+// dictionary or the bare integers of earlier drafts.
+func items(lines []string) []item {
+	var list []item
+	for rest := strings.Join(lines, ","); rest != ""; {
+		var text string
+		text, rest = cut(rest, ',')
+		text = strings.TrimSpace(text)
+		name, parameters := cut(text, ';')
+		if len(name) < 2 || name[0] != '"' || name[len(name)-1] != '"' {
+			return nil
+		}
+		it := item{text: text, name: name, left: -1, reset: -1}
+		for parameters != "" {
+			var parameter string
+			parameter, parameters = cut(parameters, ';')
+			key, value, _ := strings.Cut(strings.TrimLeft(parameter, " "), "=")
+			n, err := strconv.ParseInt(value, 10, 64)
+			switch {
+			case err != nil || n < 0:
+			case key == "r":
+				it.left = n
+			case key == "t":
+				it.reset = n
+			}
+		}
+		list = append(list, it)
+	}
+	return list
+}
+
+// join puts theirs before ours. Of two items with one name the tighter stays,
+// in both lists.
+func (f *fields) join(theirPolicies, theirRates []item) {
+	ourRates := items([]string{f.values[rateField]})
+	theirsBind := func(name string) bool {
+		for _, t := range theirRates {
+			for _, o := range ourRates {
+				if t.name == name && o.name == name {
+					return t.left >= 0 && (t.left < o.left || t.left == o.left && t.reset >= o.reset)
+				}
+			}
+		}
+		return false
+	}
+	ours := func(name string) bool {
+		for _, o := range ourRates {
+			if o.name == name {
+				return true
+			}
+		}
+		return false
+	}
+	joined := func(theirs, own []item) string {
+		var texts []string
+		for _, t := range theirs {
+			if !ours(t.name) || theirsBind(t.name) {
+				texts = append(texts, t.text)
+			}
+		}
+		for _, o := range own {
+			if !theirsBind(o.name) {
+				texts = append(texts, o.text)
+			}
+		}
+		return strings.Join(texts, ", ")
+	}
+	policies := joined(theirPolicies, items([]string{f.values[policyField]}))
+	f.values[rateField] = joined(theirRates, ourRates)
+	f.values[policyField] = policies
+}
+
+// putRetry leaves one Retry-After of theirs, the longest; ours where nothing is
+// left here for longer than that.
+func (f *fields) putRetry(h http.Header) {
+	lines := h["Retry-After"]
+	if len(lines) == 0 {
+		return
+	}
+	longest, text := int64(-1), lines[0]
+	for _, line := range lines {
+		if s := f.retrySeconds(line); s > longest {
+			longest, text = s, line
+		}
+	}
+	if f.barred > longest {
+		text = strconv.FormatInt(f.barred, 10)
+	}
+	h["Retry-After"] = []string{text}
+}
+
+// retrySeconds reads a Retry-After, in seconds or as a date; −1 if it is neither.
+func (f *fields) retrySeconds(line string) int64 {
+	line = strings.TrimSpace(line)
+	if n, err := strconv.ParseUint(line, 10, 63); err == nil {
+		return int64(n)
+	}
+	if date, err := http.ParseTime(line); err == nil {
+		return max(0, seconds(date.Sub(f.now.Time().Truncate(time.Second))))
+	}
+	return -1
+}

@@ -1,0 +1,155 @@
+package httplimit
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/comporta/comporta"
+	"github.com/comporta/comporta/policy"
+)
+
+const (
+	grpcResourceExhausted = "8"
+	grpcUnavailable       = "14"
+)
+
+// refuse answers a request that a limit denied, or that could not be decided and
+// is not to pass without a decision.
+func (g *guard) refuse(w http.ResponseWriter, r *http.Request, d *desk) {
+	v, h := &d.verdict, w.Header()
+	if v.Failed != nil {
+		const detail = "The limits cannot be looked up at the moment."
+		if isGRPC(r) {
+			g.answerGRPC(w, r, grpcUnavailable, detail, "")
+			return
+		}
+		g.answerProblem(w, r, http.StatusServiceUnavailable, detail)
+		return
+	}
+	told := new(fields)
+	d.text = told.work(v, g.sets, d.text[:0])
+	told.put(h)
+	if isGRPC(r) {
+		g.answerGRPC(w, r, grpcResourceExhausted, string(appendDetail(d.text[:0], v)), pushback(v))
+		return
+	}
+	if retry, ok := retryOf(v); ok {
+		h["Retry-After"] = []string{strconv.FormatInt(retry, 10)}
+	} else {
+		delete(h, "Retry-After")
+	}
+	d.text = appendQuotaExceeded(d.text[:0], v)
+	g.answer(w, r, http.StatusTooManyRequests, d.text)
+}
+
+// appendQuotaExceeded writes the problem document of a denial, by hand because
+// it is written for every request of a flood. Nothing in it needs escaping: the
+// names of limits are [a-z*][a-z0-9_.*-]*.
+func appendQuotaExceeded(buf []byte, v *policy.Verdict) []byte {
+	buf = append(buf, `{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":429,"detail":"`...)
+	buf = appendDetail(buf, v)
+	buf = append(buf, `","violated-policies":[`...)
+	separator := ""
+	for i := range v.Applied {
+		if a := &v.Applied[i]; a.Shown && !a.Decision.Allowed {
+			buf = append(append(append(append(buf, separator...), '"'), a.Limit.Name...), '"')
+			separator = ","
+		}
+	}
+	return append(buf, "]}\n"...)
+}
+
+// appendDetail says in words, in ASCII, when to ask again.
+func appendDetail(buf []byte, v *policy.Verdict) []byte {
+	retry, ok := retryOf(v)
+	if !ok {
+		return append(buf, "This request costs more than a full budget holds, so it can never pass: do not retry it as it is."...)
+	}
+	buf = append(buf, "Too many requests: retry in "...)
+	buf = appendWait(buf, retry)
+	return append(buf, '.')
+}
+
+// appendWait writes a wait in words: 1 hour 30 seconds.
+func appendWait(buf []byte, wait int64) []byte {
+	separator := ""
+	for _, unit := range [...]struct {
+		name    string
+		seconds int64
+	}{{" day", 86400}, {" hour", 3600}, {" minute", 60}, {" second", 1}} {
+		n := wait / unit.seconds
+		wait %= unit.seconds
+		if n == 0 {
+			continue
+		}
+		buf = strconv.AppendInt(append(buf, separator...), n, 10)
+		buf = append(buf, unit.name...)
+		if n > 1 {
+			buf = append(buf, 's')
+		}
+		separator = " "
+	}
+	return buf
+}
+
+// answerProblem answers what was not refused for its quota.
+func (g *guard) answerProblem(w http.ResponseWriter, r *http.Request, status int, detail string) {
+	body, err := json.Marshal(struct {
+		Title  string `json:"title"`
+		Status int    `json:"status"`
+		Detail string `json:"detail"`
+	}{http.StatusText(status), status, detail})
+	if err != nil { // two strings and a number: it cannot be
+		body = []byte("{}")
+	}
+	g.answer(w, r, status, append(body, '\n'))
+}
+
+// answer sends a problem document (RFC 9457) of our own.
+func (g *guard) answer(w http.ResponseWriter, r *http.Request, status int, body []byte) {
+	h := w.Header()
+	h["Cache-Control"] = []string{"no-store"}
+	h["Content-Type"] = []string{"application/problem+json"}
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	g.cors.allow(h, r)
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // who does not take the answer has gone
+	}
+}
+
+func isGRPC(r *http.Request) bool {
+	return strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc")
+}
+
+// answerGRPC answers in trailers-only form: HTTP 200, the status in the header,
+// no body. An HTTP 429 would read as UNAVAILABLE, which clients retry at once.
+// The message is printable ASCII without percent signs, which is its own
+// percent-encoding.
+func (g *guard) answerGRPC(w http.ResponseWriter, r *http.Request, status, message, pushback string) {
+	h := w.Header()
+	h["Cache-Control"] = []string{"no-store"}
+	h["Content-Type"] = []string{"application/grpc"}
+	h["Grpc-Status"] = []string{status}
+	h["Grpc-Message"] = []string{message}
+	if pushback != "" {
+		h["Grpc-Retry-Pushback-Ms"] = []string{pushback}
+	}
+	g.cors.allow(h, r)
+	w.WriteHeader(http.StatusOK)
+}
+
+// pushback is when a gRPC client may retry, in milliseconds (gRFC A6); −1, which
+// is not at all, where that is never or does not fit the 32 bits that clients
+// read it into.
+func pushback(v *policy.Verdict) string {
+	ms := int64((v.RetryAfter + time.Millisecond - 1) / time.Millisecond)
+	if v.RetryAfter == comporta.Never || ms > math.MaxInt32 {
+		return "-1"
+	}
+	return strconv.FormatInt(ms, 10)
+}
