@@ -1,0 +1,31 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/comporta/comporta"
+)
+
+// An Open makes an empty store whose clock is now. It registers its own closing
+// with t.Cleanup.
+type Open func(t *testing.T, now func() time.Time) comporta.Store
+
+// Run holds a store to its obligations:
+//
+//   - it answers every take and settle, over all algorithms, charges, quotas,
+//     staggered and shadow limits, several limits in one step, changed numbers and
+//     clocks that step back, as [Model] does, in every field;
+//   - what no store may run is an error and changes nothing;
+//   - its TakeOne, if it is a [comporta.Taker], answers as its Take;
+//   - however many ask at once, it admits what one alone would be admitted.
+//
+// The store must have room for a few thousand keys. A failure prints the seed
+// with which it is had again.
+func Run(t *testing.T, open Open) {
+	t.Run("answers as the model", func(t *testing.T) { answersAsTheModel(t, open, false) })
+	t.Run("TakeOne answers as Take", func(t *testing.T) { answersAsTheModel(t, open, true) })
+	t.Run("refuses what no store may run", func(t *testing.T) { refuses(t, open) })
+	t.Run("keeps its own strings", func(t *testing.T) { keepsItsOwnStrings(t, open) })
+	t.Run("admits no more to many at once", func(t *testing.T) { admitsNoMoreToMany(t, open) })
+}
