@@ -54,6 +54,9 @@ func gcd(a, b uint64) uint64 {
 // Limit is what the rule was compiled from.
 func (r *Rule) Limit() Limit { return r.limit }
 
+// Algorithm is how the rule decides.
+func (r *Rule) Algorithm() Algorithm { return r.limit.Algorithm }
+
 // Full is what a full budget holds: L for windows, B for buckets.
 func (r *Rule) Full() int64 { return r.full }
 

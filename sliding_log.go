@@ -1,20 +1,27 @@
 package comporta
 
+import "math"
+
 // The sliding log remembers every allowed take for exactly W: never more than L
 // in any W, at the price of memory that grows with the requests in a window.
 
 // logView is a log as it is after the edit so far: a step may drop, cut and
 // clamp before it decides, and the store applies all of it at once afterwards.
+//
+// It holds what it needs of the edit by value: a pointer to it beside the log
+// would send every cell to the heap.
 type logView struct {
-	log  Log
-	edit *Edit
-	from Instant // entries later than this are in the window
-	sum  int64   // their cost, less what is cut
-	last Instant // the newest of them
+	log   Log
+	from  Instant // entries later than this are in the window
+	sum   int64   // their cost, less what is cut
+	last  Instant // the newest of them
+	cut   int64   // units cut from the oldest
+	clamp Instant // entries later than this count as at it
+	added int64   // units of sum that are not in the log yet
 }
 
 func (r *Rule) logView(c *Cell, now Instant) logView {
-	v := logView{log: c.Log, edit: &c.Edit, from: now - Instant(r.window)}
+	v := logView{log: c.Log, from: now - Instant(r.window), cut: c.Edit.Cut, clamp: math.MaxInt64}
 	if c.Edit.Dropping {
 		v.from = max(v.from, c.Edit.Drop)
 	}
@@ -23,20 +30,17 @@ func (r *Rule) logView(c *Cell, now Instant) logView {
 		return v
 	}
 	v.sum, v.last = c.Log.After(v.from)
-	v.sum -= c.Edit.Cut
+	v.sum -= v.cut
 	if c.Edit.Clamping {
-		v.last = min(v.last, c.Edit.Clamp)
+		v.clamp = c.Edit.Clamp
 	}
+	v.last = min(v.last, v.clamp)
 	return v
 }
 
 // reach is the instant of the entry by which n units, oldest first, have left.
 func (v *logView) reach(n int64) Instant {
-	t := v.log.Reach(v.from, v.edit.Cut+n)
-	if v.edit.Clamping {
-		t = min(t, v.edit.Clamp)
-	}
-	return t
+	return min(v.log.Reach(v.from, v.cut+n), v.clamp)
 }
 
 // at is the cost that the window holds at instant t.
@@ -44,10 +48,10 @@ func (v *logView) at(t Instant) int64 {
 	if v.log == nil {
 		return 0
 	}
-	if v.edit.Clamping && t >= v.edit.Clamp {
-		if t > v.edit.Clamp {
-			return 0
-		}
+	if t > v.clamp {
+		return 0
+	}
+	if t == v.clamp {
 		moved, _ := v.log.After(max(v.from, t-1))
 		return min(moved, v.sum)
 	}
@@ -74,6 +78,7 @@ func (r *Rule) logArrive(c *Cell, now Instant) logView {
 func (r *Rule) record(c *Cell, v *logView, now Instant, units int64) {
 	c.Edit.Dropping, c.Edit.Drop = true, v.from
 	c.Edit.Add, c.Edit.AddAt = units, now
+	v.added = units
 	c.State.At, c.State.Under = now, r
 	c.Changed = true
 }
@@ -91,6 +96,7 @@ func (r *Rule) logTake(c *Cell, now Instant, cost int64, out *Decision, attempts
 	case attempts && cost <= r.full:
 		room := min(cost, v.sum+cost-r.full)
 		c.Edit.Cut += room
+		v.cut = c.Edit.Cut
 		v.sum += cost - room
 		v.last = now
 		r.record(c, &v, now, cost)
@@ -103,7 +109,7 @@ func (r *Rule) logTake(c *Cell, now Instant, cost int64, out *Decision, attempts
 func (r *Rule) logTell(v *logView, now Instant, cost int64, out *Decision, attempts bool) {
 	left := func(units int64) (after int64) { // until so many units have left
 		t := now
-		if old := v.sum - v.edit.Add; units <= old {
+		if old := v.sum - v.added; units <= old {
 			t = v.reach(units)
 		}
 		return int64(t-now) + r.window

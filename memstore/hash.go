@@ -1,0 +1,85 @@
+package memstore
+
+import (
+	"math/bits"
+
+	"github.com/comporta/comporta"
+)
+
+// hash is a key as the store knows it: SipHash-1-3 of the limit's name and the
+// identity, 128 bits, under a key of the store's own. Who does not know the key
+// can neither find two keys that collide nor crowd one shard. (Aumasson and
+// Bernstein, "SipHash: a fast short-input PRF", 2012; the 128-bit output is that
+// of the reference code.)
+type hash struct{ hi, lo uint64 }
+
+// hashKey is the secret key of the hash.
+type hashKey [2]uint64
+
+// sum hashes a key. The lengths go first and each part is padded to whole
+// words, so that no two keys are the same words.
+func (k *hashKey) sum(key *comporta.Key) hash {
+	v0 := k[0] ^ 0x736f6d6570736575
+	v1 := k[1] ^ 0x646f72616e646f6d ^ 0xee
+	v2 := k[0] ^ 0x6c7967656e657261
+	v3 := k[1] ^ 0x7465646279746573
+
+	m := uint64(len(key.Limit)) | uint64(len(key.Identity))<<32
+	v3 ^= m
+	v0, v1, v2, v3 = round(v0, v1, v2, v3)
+	v0 ^= m
+	for _, part := range [2]string{key.Limit, key.Identity} {
+		for len(part) >= 8 {
+			m = word(part)
+			v3 ^= m
+			v0, v1, v2, v3 = round(v0, v1, v2, v3)
+			v0 ^= m
+			part = part[8:]
+		}
+		if len(part) > 0 {
+			m = tail(part)
+			v3 ^= m
+			v0, v1, v2, v3 = round(v0, v1, v2, v3)
+			v0 ^= m
+		}
+	}
+
+	v2 ^= 0xee
+	v0, v1, v2, v3 = round(v0, v1, v2, v3)
+	v0, v1, v2, v3 = round(v0, v1, v2, v3)
+	v0, v1, v2, v3 = round(v0, v1, v2, v3)
+	hi := v0 ^ v1 ^ v2 ^ v3
+	v1 ^= 0xdd
+	v0, v1, v2, v3 = round(v0, v1, v2, v3)
+	v0, v1, v2, v3 = round(v0, v1, v2, v3)
+	v0, v1, v2, v3 = round(v0, v1, v2, v3)
+	return hash{hi, v0 ^ v1 ^ v2 ^ v3}
+}
+
+func round(v0, v1, v2, v3 uint64) (uint64, uint64, uint64, uint64) {
+	v0 += v1
+	v2 += v3
+	v1 = bits.RotateLeft64(v1, 13) ^ v0
+	v3 = bits.RotateLeft64(v3, 16) ^ v2
+	v0 = bits.RotateLeft64(v0, 32) + v3
+	v2 += v1
+	v3 = bits.RotateLeft64(v3, 21) ^ v0
+	v1 = bits.RotateLeft64(v1, 17) ^ v2
+	v2 = bits.RotateLeft64(v2, 32)
+	return v0, v1, v2, v3
+}
+
+// word is the first 8 bytes, little-endian; the compiler makes it one load.
+func word(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// tail is up to 7 bytes.
+func tail(s string) (m uint64) {
+	for i := range len(s) {
+		m |= uint64(s[i]) << (8 * i)
+	}
+	return m
+}

@@ -1,0 +1,152 @@
+package memstore
+
+import (
+	"time"
+
+	"github.com/comporta/comporta"
+)
+
+// look is what a peek at a slot's key would answer now, and whether the key is
+// full: then it may be dropped, and no answer will ever tell. The lock is held.
+func (sh *shard) look(s *Store, h hash, now comporta.Instant) (d comporta.Decision, rule *comporta.Rule, full bool) {
+	var c comporta.Cell
+	sh.load(s, h, &c)
+	rule = c.State.Under
+	if now < c.State.At {
+		// The clock has stepped back, or a take has read it later than we did: peeks
+		// at the state's own instant, which change nothing.
+		now = c.State.At
+	}
+	if rule.Limit().Stagger {
+		// Its windows' offset comes from the key's text, which is not kept. At the
+		// latest it is full one fill time after its last change.
+		left := rule.FillTime() - now.Sub(c.State.At)
+		d = comporta.Decision{FullAfter: max(0, left), Remaining: rule.Full() - c.State.Cur}
+		return d, rule, left <= 0
+	}
+	rule.Advance(&c, now, 0, &d)
+	return d, rule, c.State.Zero()
+}
+
+// hashIn is the hash of the key in a slot of this shard.
+func hashIn(shard int, words [slotWords]uint64) hash {
+	return hash{words[0], uint64(shard)<<shardShift | words[1]>>32}
+}
+
+// rebuild moves a shard's keys into a table with room for one more, leaving out
+// those that are full again. Growing is a rebuild and so is sweeping; it takes
+// some tens of nanoseconds a key, with the shard's lock held.
+func (sh *shard) rebuild(s *Store, shard int) *table {
+	old := sh.table.Load()
+	sh.dropFull(s, shard)
+	slots := int(old.slots)
+	if room := old.room(); sh.live+1 > room*8/10 {
+		slots = slots*growth/4 + 1
+	} else if sh.live < room/2 {
+		slots = max(fewestSlots, sh.live*10/fullTenths*growth/4+1)
+	}
+	next := newTable(slots)
+	for slot := range old.slots {
+		if words := old.read(slot); slotRule(words[1]) != noRule {
+			next.add(words)
+		}
+	}
+	sh.table.Store(next)
+	return next
+}
+
+// dropFull drops the keys of a shard that are full.
+func (sh *shard) dropFull(s *Store, shard int) {
+	t := sh.table.Load()
+	now := s.clock.now()
+	for slot := uint64(0); slot < t.slots; {
+		words := t.read(slot)
+		if slotRule(words[1]) != noRule {
+			h := hashIn(shard, words)
+			if _, _, full := sh.look(s, h, now); full {
+				at := found{slot: slot, w1: words[1], ok: true}
+				sh.drop(s, h, at, sh.ringOf(s, h, at))
+				continue // another may have moved up into this slot
+			}
+		}
+		slot++
+	}
+}
+
+// Sweep drops every key that is full again and gives memory back. The store
+// does it by itself, see Options.Sweep.
+func (s *Store) Sweep() {
+	for i := range s.shards {
+		sh := &s.shards[i]
+		seq := sh.lock()
+		if sh.live > 0 {
+			sh.dropFull(s, i)
+			if sh.live < sh.table.Load().room()/2 {
+				sh.rebuild(s, i)
+			}
+		}
+		sh.unlock(seq)
+	}
+}
+
+// dropsAfter is the fill time from which on a limit's keys are never dropped:
+// what takes so long to come back would be missed.
+const dropsAfter = time.Hour
+
+// sampleSize is how many keys are looked at to find the one to drop.
+const sampleSize = 8
+
+// makeRoom drops one key: any that is full, else the fullest of a sample. It
+// says whether there was one to drop. No lock is held.
+func (s *Store) makeRoom(now comporta.Instant) bool {
+	var (
+		best    hash
+		bestIn  = -1
+		least   = comporta.Never
+		sampled = 0
+	)
+	start := int(s.turn.Add(0x9e3779b97f4a7c15) >> 32)
+	for i := range shards {
+		if sampled >= sampleSize {
+			break
+		}
+		shard := (start + i) % shards
+		sh := &s.shards[shard]
+		seq := sh.lock()
+		t := sh.table.Load()
+		for j := range t.slots {
+			slot := (uint64(start)*0x9e37 + j) % t.slots
+			words := t.read(slot)
+			if slotRule(words[1]) == noRule {
+				continue
+			}
+			h := hashIn(shard, words)
+			d, rule, full := sh.look(s, h, now)
+			if full {
+				at := found{slot: slot, w1: words[1], ok: true}
+				sh.drop(s, h, at, sh.ringOf(s, h, at))
+				sh.unlock(seq)
+				return true
+			}
+			if d.Remaining > 0 && rule.FillTime() < dropsAfter && d.FullAfter < least {
+				best, bestIn, least = h, shard, d.FullAfter
+			}
+			if sampled++; sampled >= sampleSize {
+				break
+			}
+		}
+		sh.unlock(seq)
+	}
+	if bestIn < 0 {
+		return false
+	}
+	sh := &s.shards[bestIn]
+	seq := sh.lock()
+	defer sh.unlock(seq)
+	var c comporta.Cell
+	if at := sh.load(s, best, &c); at.ok {
+		sh.drop(s, best, at, sh.ringOf(s, best, at))
+		s.stats.evicted.Add(1)
+	}
+	return true
+}

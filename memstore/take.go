@@ -1,0 +1,213 @@
+package memstore
+
+import (
+	"context"
+	"slices"
+
+	"github.com/comporta/comporta"
+)
+
+// TakeOne is Take for one limit, by value. It does not allocate on a resident
+// key, and takes no lock unless something changes.
+func (s *Store) TakeOne(_ context.Context, t comporta.Take) (d comporta.Decision, err error) {
+	if err := comporta.CheckCost(t.Cost); err != nil {
+		return d, comporta.CheckTakes([]comporta.Take{t})
+	}
+	now := s.clock.now()
+	h := s.hash(&t.Key)
+	sh := &s.shards[h.shard()]
+	for t.Rule.Algorithm() != comporta.SlidingLog && !t.Shadow {
+		seq := sh.begin()
+		var c comporta.Cell
+		at, ok := sh.glance(s, h, &c)
+		if !ok {
+			break
+		}
+		if sh.seq.Load() != seq {
+			continue // somebody wrote meanwhile: what was read may be torn
+		}
+		if t.Rule.NeedsPhase(&c.State) {
+			c.State.Phase = t.Key.Phase()
+		}
+		t.Rule.Advance(&c, now, t.Cost, &d)
+		if !c.Changed {
+			return d, nil
+		}
+		if !at.ok && s.full() {
+			break
+		}
+		if !sh.tryLock(seq) {
+			continue
+		}
+		sh.commit(s, h, &c, at)
+		sh.unlock(seq)
+		return d, nil
+	}
+	b := s.batches.Get().(*batch)
+	defer s.batches.Put(b)
+	b.one[0] = t
+	s.takeAll(b, b.one[:], now, b.decision[:])
+	return b.decision[0], nil
+}
+
+// Take asks all in one step; see comporta.Store.
+func (s *Store) Take(ctx context.Context, takes []comporta.Take, out []comporta.Decision) error {
+	if err := comporta.CheckTakes(takes); err != nil {
+		return err
+	}
+	if len(takes) == 1 {
+		var err error
+		out[0], err = s.TakeOne(ctx, takes[0])
+		return err
+	}
+	b := s.batches.Get().(*batch)
+	defer s.batches.Put(b)
+	s.takeAll(b, takes, s.clock.now(), out)
+	return nil
+}
+
+// batch is the bench for a step of several keys.
+type batch struct {
+	cells  []comporta.Cell
+	hashes []hash
+	found  []found
+	locks  []lock // of the shards that the keys are in, ascending
+
+	one      [1]comporta.Take
+	decision [1]comporta.Decision
+}
+
+type lock struct {
+	shard int
+	seq   uint64
+}
+
+// takeAll locks all the shards that the takes need, in ascending order, and
+// steps them together.
+func (s *Store) takeAll(b *batch, takes []comporta.Take, now comporta.Instant, out []comporta.Decision) {
+	b.hashes = b.hashes[:0]
+	for i := range takes {
+		b.hashes = append(b.hashes, s.hash(&takes[i].Key))
+	}
+	overflowing := false
+	for !s.tryAll(b, takes, now, out, overflowing) {
+		if !s.makeRoom(now) {
+			// No key may be dropped: the new ones share their limits' overflow keys.
+			for i := range takes {
+				if !b.found[i].ok {
+					b.hashes[i] = s.overflow(takes[i].Key.Limit)
+					s.stats.overflowed.Add(1)
+				}
+			}
+			overflowing = true
+		}
+	}
+}
+
+// tryAll is takeAll unless it needs room for keys that there is none for: then
+// it changes nothing and is false.
+func (s *Store) tryAll(b *batch, takes []comporta.Take, now comporta.Instant, out []comporta.Decision, overflowing bool) bool {
+	b.lock(s)
+	defer b.unlock(s)
+	b.cells = slices.Grow(b.cells[:0], len(takes))[:len(takes)]
+	b.found = slices.Grow(b.found[:0], len(takes))[:len(takes)]
+	for i := range takes {
+		c := &b.cells[i]
+		*c = comporta.Cell{}
+		b.found[i] = s.shards[b.hashes[i].shard()].load(s, b.hashes[i], c)
+		if takes[i].Rule.NeedsPhase(&c.State) {
+			c.State.Phase = takes[i].Key.Phase()
+		}
+	}
+	comporta.AdvanceAll(takes, b.cells, now, out)
+	fresh := int64(0)
+	for i := range takes {
+		if b.cells[i].Changed && !b.found[i].ok && !b.cells[i].State.Zero() {
+			fresh++
+		}
+	}
+	if fresh > 0 && !overflowing && s.stats.keys.Load()+fresh > s.maxKeys {
+		return false
+	}
+	for i := range takes {
+		if b.cells[i].Changed {
+			sh := &s.shards[b.hashes[i].shard()]
+			// Another of this step may have moved it since.
+			var ignored comporta.Cell
+			sh.commit(s, b.hashes[i], &b.cells[i], sh.load(s, b.hashes[i], &ignored))
+		}
+	}
+	return true
+}
+
+// lock locks the shards of all hashes, each once, lowest first.
+func (b *batch) lock(s *Store) {
+	b.locks = b.locks[:0]
+	for _, h := range b.hashes {
+		i, locked := slices.BinarySearchFunc(b.locks, h.shard(), func(l lock, shard int) int { return l.shard - shard })
+		if !locked {
+			b.locks = slices.Insert(b.locks, i, lock{shard: h.shard()})
+		}
+	}
+	for i := range b.locks {
+		b.locks[i].seq = s.shards[b.locks[i].shard].lock()
+	}
+}
+
+func (b *batch) unlock(s *Store) {
+	for _, l := range b.locks {
+		s.shards[l.shard].unlock(l.seq)
+	}
+}
+
+func (s *Store) full() bool { return s.stats.keys.Load() >= s.maxKeys }
+
+// Settle settles takes one after the other; see comporta.Store.
+func (s *Store) Settle(_ context.Context, settlements []comporta.Settlement, out []comporta.Decision) error {
+	if err := comporta.CheckSettlements(settlements); err != nil {
+		return err
+	}
+	now := s.clock.now()
+	for i := range settlements {
+		s.settle(&settlements[i], now, &out[i])
+	}
+	return nil
+}
+
+func (s *Store) settle(t *comporta.Settlement, now comporta.Instant, d *comporta.Decision) {
+	h := s.hash(&t.Key)
+	for !s.trySettle(t, h, now, d) {
+		if !s.makeRoom(now) {
+			h = s.overflow(t.Key.Limit)
+		}
+	}
+}
+
+// trySettle is settle unless it needs room for a key that there is none for.
+func (s *Store) trySettle(t *comporta.Settlement, h hash, now comporta.Instant, d *comporta.Decision) bool {
+	sh := &s.shards[h.shard()]
+	seq := sh.lock()
+	defer sh.unlock(seq)
+	var c comporta.Cell
+	at := sh.load(s, h, &c)
+	phase := uint64(0)
+	if t.Rule.NeedsPhase(&c.State) {
+		phase = t.Key.Phase()
+	}
+	c.State.Phase = phase
+	t.Rule.Settle(&c, now, t.Taken, t.Actual)
+	if c.Changed && !at.ok && !c.State.Zero() && s.full() && h == s.hash(&t.Key) {
+		return false
+	}
+	if c.Changed {
+		sh.commit(s, h, &c, at)
+	}
+	c = comporta.Cell{}
+	at = sh.load(s, h, &c)
+	c.State.Phase = phase
+	t.Rule.Advance(&c, now, 0, d)
+	if c.Changed {
+		sh.commit(s, h, &c, at)
+	}
+	return true
+}
