@@ -1,3 +1,21 @@
 // Package identity says who is asking: by address, by a header, by a part of
 // the path, or everyone as one.
+//
+// # The bargain
+//
+// A [Source] turns a [Request] into the text that a client is counted and
+// stored under. What it reads was sent by the client or by the proxies before
+// us, so each source says in its comment what a client may forge: with
+// [Address] nothing, as long as only proxies that one controls are trusted; with
+// [Header] and [Path] everything, unless something before or behind us checks it.
+//
+// An identity never holds what a client sent: addresses aside, which are what
+// access logs hold too, values are there only as an HMAC under a [Secret], so
+// that who reads the store, a log or a metric finds no key or name in it. Each
+// identity begins with its kind ("address:", "header:x-tenant:", "path:id:",
+// "everyone"), and the hash covers name and value with their lengths: no two
+// different things are ever the same text.
+//
+// Sources are immutable and safe for concurrent use; a Request belongs to one
+// goroutine. An identity costs one allocation, its own text.
 package identity

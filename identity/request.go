@@ -5,7 +5,8 @@ import "net/netip"
 // A Request is what limits may look at, whatever carried it: HTTP, gRPC, an
 // Envoy descriptor, a log line. So no carrier counts differently.
 //
-// A Request is used by one goroutine at a time.
+// A Request is used by one goroutine at a time. What was found in it is kept in
+// it: to use the memory for another request, assign a new Request as a whole.
 type Request struct {
 	// Method is the request's method, in capitals as it came.
 	Method string
@@ -18,11 +19,17 @@ type Request struct {
 	// Peer is the address at the other end of the socket: unmapped, without zone.
 	// The zero Addr is a peer that has none, such as a Unix socket.
 	Peer netip.Addr
-	// PathValues are the values of the wildcards of the pattern that matched, by name.
+	// PathValues are the values of the wildcards of the pattern that matched, by
+	// name. What matches patterns sets it; nil where none matched.
 	PathValues func(name string) string
+
+	// client is the address that clientOf found: a request is walked once.
+	client   netip.Addr
+	clientOf *Address
 }
 
-// A Source says who is asking: one way of telling clients apart.
+// A Source says who is asking: one way of telling clients apart. It is safe for
+// concurrent use and its answer hangs on nothing but the request.
 type Source interface {
 	// Identity is the client as it is to be counted and stored, and whether the
 	// request shows one. Its text begins with the kind of identity, so that one kind

@@ -2,22 +2,145 @@ package policy
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"github.com/comporta/comporta"
 	"github.com/comporta/comporta/identity"
 )
 
-// An Engine enforces a policy on a store. It is safe for concurrent use.
-type Engine struct {
-	policy *Policy
-	store  comporta.Store
+// Options are what an engine needs besides its policy. The zero Options are ready.
+type Options struct {
+	// Now is the clock that verdicts are dated by; the wall clock unless said. What
+	// is decided hangs on the store's clock alone.
+	Now func() time.Time
 }
 
-// NewEngine checks and compiles a policy.
-func NewEngine(p *Policy, store comporta.Store) (*Engine, error) { return &Engine{p, store}, nil }
+// An Engine enforces a policy on a store. It is safe for concurrent use.
+type Engine struct {
+	policy    *Policy
+	store     comporta.Store
+	one       comporta.Taker // the store's door for single takes, where it has one
+	now       func() time.Time
+	clauses   []*clause
+	preflight *clause // nil where preflights stand under no limit
+	sources   []identity.Source
+	narrow    bool // a limit matches by path
+	scratch   sync.Pool
+}
+
+// NewEngine checks and compiles a policy. Its error joins an [*Error] for each
+// fault, in policy order. The policy is the engine's from then on.
+func NewEngine(p *Policy, store comporta.Store, o Options) (*Engine, error) {
+	e := &Engine{policy: p, store: store, now: o.Now}
+	if e.now == nil {
+		e.now = wall
+	}
+	e.one, _ = store.(comporta.Taker)
+	if err := e.compile(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
 
 // Policy is what the engine enforces; it is not to be changed.
 func (e *Engine) Policy() *Policy { return e.policy }
 
-// Check asks all the limits that a request is under, all or nothing, and fills in the verdict.
-func (e *Engine) Check(ctx context.Context, r *identity.Request, v *Verdict) {}
+// Limits are all limits that a verdict can apply, in policy order: with those by
+// the wider IPv6 prefix, without those that are off, and the preflight's last.
+func (e *Engine) Limits() []*Limit {
+	var limits []*Limit
+	for _, c := range e.all() {
+		for i := range c.parts {
+			limits = append(limits, c.parts[i].limit)
+		}
+	}
+	return limits
+}
+
+func (e *Engine) all() []*clause {
+	all := append([]*clause(nil), e.clauses...)
+	if e.preflight != nil {
+		all = append(all, e.preflight)
+	}
+	return all
+}
+
+// CleanPath reads the escaped path of a request as [Paths.Clean] does, with one
+// more mercy: semicolons pass where no limit of the policy matches by path.
+func (e *Engine) CleanPath(escaped string) (forward, decoded string, err error) {
+	return clean(escaped, e.policy.Paths.Loose, e.policy.Paths.Loose || !e.narrow)
+}
+
+// Check asks all the limits that a request is under in one step, all or nothing,
+// and fills in the verdict. A request that no limit is under is allowed and
+// does not reach the store. A CORS preflight stands under the preflight limit
+// alone.
+//
+// It sets the request's PathValues while it runs. It allocates nothing but the
+// texts of identities.
+func (e *Engine) Check(ctx context.Context, r *identity.Request, v *Verdict) {
+	*v = Verdict{Applied: v.Applied[:0], Now: comporta.InstantOf(e.now()), Preflight: isPreflight(r)}
+	a := e.ask(r)
+	defer e.done(a)
+	if v.Preflight {
+		if e.preflight != nil {
+			a.add(e.preflight, v)
+		}
+	} else {
+		for _, c := range e.clauses {
+			if c.applies(r, a.path) {
+				a.add(c, v)
+			}
+		}
+	}
+	v.Failed = e.take(ctx, a)
+	if v.Failed != nil {
+		v.fail(ctx)
+		return
+	}
+	v.Outcome = comporta.Resolve(a.takes, a.decisions)
+	for i, at := range a.applied {
+		v.Applied[at].Decision = a.decisions[i]
+	}
+	v.name()
+}
+
+// isPreflight says whether a browser asks beforehand what it may ask.
+func isPreflight(r *identity.Request) bool {
+	return r.Method == "OPTIONS" && shows(r, "Origin") && shows(r, "Access-Control-Request-Method")
+}
+
+func shows(r *identity.Request, header string) bool {
+	lines := r.Header[header]
+	return len(lines) > 0 && lines[0] != ""
+}
+
+// fail makes the verdict that of a store that could not answer.
+func (v *Verdict) fail(ctx context.Context) {
+	v.Allowed = ctx.Err() == nil
+	v.Named = -1
+	for i := range v.Applied {
+		v.Applied[i].Decision, v.Applied[i].Shown = comporta.Decision{Allowed: v.Allowed}, false
+	}
+}
+
+func (e *Engine) take(ctx context.Context, a *asking) (err error) {
+	a.decisions = grow(a.decisions, len(a.takes))
+	switch {
+	case len(a.takes) == 0:
+		return nil
+	case len(a.takes) == 1 && e.one != nil:
+		a.decisions[0], err = e.one.TakeOne(ctx, a.takes[0])
+		return err
+	}
+	return e.store.Take(ctx, a.takes, a.decisions)
+}
+
+// grow is s with length n, over the same memory where there is room.
+func grow[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}

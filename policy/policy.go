@@ -13,9 +13,15 @@ import (
 type Policy struct {
 	// Limits in policy order. All that match a request apply, all or nothing.
 	Limits []*Limit
+	// Address is how the client's address is found, for what looks at it unasked:
+	// the preflight limit, the access log. Nil believes the socket alone.
+	Address *identity.Address
 	// Preflight is the limit that CORS preflights stand under instead of all
-	// others; nil is 600/min by the peer's address. Off: Mode: Off.
+	// others; nil is 600/min by Address, under the name "preflight". Mode: Off lets
+	// them all pass. Its Match and Cost are not used.
 	Preflight *Limit
+	// IPv6Outer is the wider limit beside each one by address.
+	IPv6Outer IPv6Outer
 	// Paths says how paths are read.
 	Paths Paths
 	// Headers are the sets of header fields that answers carry; nil is the triple,
@@ -23,8 +29,22 @@ type Policy struct {
 	Headers []HeaderSet
 	// CORS is nil when answers carry no CORS fields of ours.
 	CORS *CORS
-	// Zone is the time zone of quotas; nil is UTC.
+	// Zone is the time zone of quotas that name none; nil is UTC.
 	Zone *time.Location
+}
+
+// An IPv6Outer is a second limit beside each limit by address, for IPv6 alone:
+// by a shorter prefix and with more of everything, since one customer may have
+// many of the prefixes that are taken as one client. It is named as the limit
+// with ".outer", and stands right after it.
+type IPv6Outer struct {
+	// Off leaves them out.
+	Off bool
+	// Prefix is how many bits of the address are one customer; 0 is 48, or none
+	// where that is not shorter than what is taken as one client.
+	Prefix int
+	// Times is by how much limit and burst are multiplied, up to comporta.MaxUnits; 0 is 16.
+	Times int
 }
 
 // A Limit is one limit of a policy.
@@ -70,11 +90,12 @@ const (
 // Paths says how a path is read before it is matched and forwarded.
 type Paths struct {
 	// Loose lets through what an upstream might read otherwise: encoded slashes and
-	// backslashes, ";" parameters, bad encoding. Else it is refused with 400.
+	// backslashes, ";" parameters, bad encoding. Else it is refused with 400. See Clean.
 	Loose bool
-	// FoldCase matches paths without regard to case.
+	// FoldCase matches paths without regard to case, for an upstream that does so
+	// too; values of wildcards are then taken in lower case.
 	FoldCase bool
-	// IgnoreTrailingSlash matches /a/ as /a.
+	// IgnoreTrailingSlash matches /a/ as /a, and /a as /a/ too.
 	IgnoreTrailingSlash bool
 }
 

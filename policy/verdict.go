@@ -1,9 +1,12 @@
 package policy
 
-import "github.com/comporta/comporta"
+import (
+	"github.com/comporta/comporta"
+)
 
 // A Verdict is the answer to one request: what each limit decided and what
-// becomes of it. The zero Verdict is ready for Check, and may be used again.
+// becomes of it. The zero Verdict is ready for Check, and may be used again: its
+// memory then serves the next request.
 type Verdict struct {
 	// Outcome is whether the request may go on, when to retry, how long to wait.
 	comporta.Outcome
@@ -15,21 +18,48 @@ type Verdict struct {
 	Named int
 	// Preflight says that the request was a CORS preflight.
 	Preflight bool
-	// Failed is the store's error, when it could not answer; the request is then
-	// allowed or not as the policy says for that.
+	// Failed is the store's error, when it could not answer. The request is then
+	// allowed, unless its own context had ended: that nobody waits for an answer is
+	// no reason to let it pass uncounted. The decisions are empty and none is shown.
 	Failed error
-
-	takes     []comporta.Take
-	decisions []comporta.Decision
 }
 
 // Applied is one limit's part in a verdict.
 type Applied struct {
-	Limit    *Limit
-	Rule     *comporta.Rule
+	Limit *Limit
+	Rule  *comporta.Rule
+	// Decision is the limit's own. That of a shadow limit may deny a request that
+	// is allowed.
 	Decision comporta.Decision
 	// Identity is whose budget it was, as stored.
 	Identity string
 	// Shown says that headers and bodies may tell of it.
 	Shown bool
+}
+
+// denies says whether the limit refuses the request: a shadow limit never does.
+func (a *Applied) denies() bool { return !a.Decision.Allowed && a.Limit.Mode != Shadow }
+
+// name finds the one limit that headers name, among those shown: on a denial
+// the denying one with the longest retry, else the one with the least share
+// left; ties to the longer reset, then to policy order. Unlimited ones do not
+// compete.
+func (v *Verdict) name() {
+	v.Named = -1
+	for i := range v.Applied {
+		a := &v.Applied[i]
+		if !a.Shown || a.Rule.Limit().Unlimited {
+			continue
+		}
+		if v.Named < 0 || a.binds(&v.Applied[v.Named]) {
+			v.Named = i
+		}
+	}
+}
+
+// binds says whether a is to be named rather than b, which comes before it.
+func (a *Applied) binds(b *Applied) bool {
+	mine, theirs := a.Decision, b.Decision
+	mine.Allowed, theirs.Allowed = !a.denies(), !b.denies()
+	return comporta.Stricter(mine, theirs)
 }

@@ -48,6 +48,7 @@ var testGuests = []string{"github.com/google/go-cmp", "pgregory.net/rapid"}
 var clocks = []string{
 	"wait.go", // until a deadline
 	"memstore/clock.go",
+	"policy/clock.go",
 	"internal/gateway/clock.go",
 }
 

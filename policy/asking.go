@@ -1,0 +1,131 @@
+package policy
+
+import (
+	"strings"
+
+	"github.com/comporta/comporta"
+	"github.com/comporta/comporta/identity"
+)
+
+// asking is the bench on which one request is put to its limits. It is used
+// again for the next.
+type asking struct {
+	request *identity.Request
+	path    path
+	takes   []comporta.Take
+	// applied is the index in the verdict of each take.
+	applied   []int
+	decisions []comporta.Decision
+	// answers are what the engine's sources said, by index.
+	answers []answer
+	sources []identity.Source
+	// matched is the pattern whose wildcards PathValues tells.
+	matched *Pattern
+	asked   bool // PathValues was asked
+	values  func(name string) string
+}
+
+// answer is what a source said of the request, once it did.
+type answer struct {
+	identity  string
+	shown, is bool
+}
+
+func (e *Engine) ask(r *identity.Request) *asking {
+	a, _ := e.scratch.Get().(*asking)
+	if a == nil {
+		a = &asking{sources: e.sources, answers: make([]answer, len(e.sources))}
+		a.values = a.value
+	}
+	a.request, a.path = r, e.policy.Paths.read(r.Path)
+	r.PathValues = a.values
+	return a
+}
+
+// done puts the bench back, with nothing of the request on it.
+func (e *Engine) done(a *asking) {
+	a.request.PathValues = nil
+	clear(a.takes)
+	clear(a.answers)
+	a.takes, a.applied = a.takes[:0], a.applied[:0]
+	a.request, a.path, a.matched = nil, path{}, nil
+	e.scratch.Put(a)
+}
+
+// add puts the request under a clause's limits, as far as it shows their identities.
+func (a *asking) add(c *clause, v *Verdict) {
+	a.matched = c.matched(a.request, a.path)
+	cost := c.cost(a.request, a.path)
+	for i := range c.parts {
+		p := &c.parts[i]
+		id, shown := a.identity(p.source)
+		if !shown {
+			continue
+		}
+		applied := Applied{Limit: p.limit, Rule: p.rule, Identity: id, Shown: p.shown}
+		if p.unlimited {
+			_, applied.Decision = p.rule.Step(comporta.State{}, v.Now, cost)
+		} else {
+			a.takes = append(a.takes, comporta.Take{
+				Key:  comporta.Key{Limit: p.limit.Name, Identity: id},
+				Rule: p.rule, Cost: cost, Shadow: p.limit.Mode == Shadow,
+			})
+			a.applied = append(a.applied, len(v.Applied))
+		}
+		v.Applied = append(v.Applied, applied)
+	}
+}
+
+// identity asks a source, once a request; one that looks at the path's wildcards
+// is asked anew for each limit, whose patterns have their own.
+func (a *asking) identity(source int) (id string, shown bool) {
+	known := &a.answers[source]
+	if known.is {
+		return known.identity, known.shown
+	}
+	a.asked = false
+	id, shown = a.sources[source].Identity(a.request)
+	*known = answer{id, shown, !a.asked}
+	return id, shown
+}
+
+// value is the request's PathValues.
+func (a *asking) value(name string) string {
+	a.asked = true
+	if a.matched == nil {
+		return ""
+	}
+	return a.path.value(a.matched, name)
+}
+
+// A path is a request's path as the policy's settings have it matched.
+type path struct {
+	text string
+	// slashes: it is to be matched with a slash at its end too.
+	slashes bool
+}
+
+// read is the path in lower case where case is folded, and without the slash at
+// its end where that is ignored.
+func (p Paths) read(decoded string) path {
+	if p.FoldCase {
+		decoded = fold(decoded)
+	}
+	if p.IgnoreTrailingSlash && len(decoded) > 1 {
+		return path{strings.TrimSuffix(decoded, "/"), true}
+	}
+	return path{text: decoded}
+}
+
+// fold makes all spellings of a text that differ in case one. Upper case comes
+// first because some letters, such as ſ and s, share that only.
+func fold(s string) string { return strings.ToLower(strings.ToUpper(s)) }
+
+func (p path) matches(pattern *Pattern) bool {
+	return pattern.matchPath(p.text, false) || p.slashes && pattern.matchPath(p.text, true)
+}
+
+func (p path) value(pattern *Pattern, name string) string {
+	slash := p.slashes && !pattern.matchPath(p.text, false)
+	return pattern.value(p.text, slash, name)
+}
