@@ -42,7 +42,8 @@ var rooms = []room{
 }
 
 // Tests may also import these.
-var testGuests = []string{"github.com/google/go-cmp", "pgregory.net/rapid"}
+// httpsfv is the oracle for header fields: a reader of RFC 9651 that we did not write.
+var testGuests = []string{"github.com/google/go-cmp", "pgregory.net/rapid", "github.com/dunglas/httpsfv"}
 
 // clocks are the files that may ask the time.
 var clocks = []string{
