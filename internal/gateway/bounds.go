@@ -1,0 +1,113 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// bodyTimeout is how long a client may let the gateway wait for the next piece
+// of a body.
+const bodyTimeout = 30 * time.Second
+
+// errSlowBody is the error of a body that did not come in time.
+var errSlowBody = errors.New("the request's body did not come in time")
+
+// bounds stands before the proxy: a body over the bound is refused with 413, at
+// once where its length is known; one that stops coming is given up; a CONNECT,
+// which asks for a tunnel past the limits, is refused.
+func (g *Gateway) bounds(next http.Handler) http.Handler {
+	most := g.o.Server.MaxBodyBytes
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodConnect:
+			answerProblem(w, http.StatusMethodNotAllowed, "This is no proxy for CONNECT.")
+			return
+		case r.ContentLength > most:
+			exchangeOf(r.Context()).failure = "body_too_large"
+			answerTooLarge(w, most)
+			return
+		case r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody:
+			b := &body{ReadCloser: http.MaxBytesReader(w, r.Body, most), deadline: http.NewResponseController(w)}
+			r.Body = b
+			defer b.leave()
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// A body gives each read at most bodyTimeout, by a deadline that is moved once a
+// second at most.
+type body struct {
+	io.ReadCloser
+	deadline *http.ResponseController
+
+	mu    sync.Mutex
+	armed time.Time
+	over  bool // the deadline is not this body's to move any more
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	b.arm()
+	n, err := b.ReadCloser.Read(p)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return n, errSlowBody
+	case err != nil:
+		b.release(time.Time{}) // net/http now waits on the connection for the client to hang up
+	}
+	return n, err
+}
+
+func (b *body) arm() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t := now(); !b.over && t.Sub(b.armed) > time.Second {
+		b.armed = t
+		_ = b.deadline.SetReadDeadline(t.Add(bodyTimeout))
+	}
+}
+
+// release moves the deadline for the last time.
+func (b *body) release(deadline time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.over {
+		b.over = true
+		_ = b.deadline.SetReadDeadline(deadline)
+	}
+}
+
+// leave is for a handler that returns before the body's end: net/http reads some
+// of what is left, and may not do so for ever.
+func (b *body) leave() { b.release(now().Add(bodyTimeout)) }
+
+func answerTooLarge(w http.ResponseWriter, most int64) {
+	answerProblem(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("The request's body is over %d bytes.", most))
+}
+
+// answerProblem answers with a problem document (RFC 9457). What the upstream
+// may have said in the header before is taken back by nobody: it said nothing.
+func answerProblem(w http.ResponseWriter, status int, detail string) {
+	text, err := json.Marshal(struct {
+		Title  string `json:"title"`
+		Status int    `json:"status"`
+		Detail string `json:"detail"`
+	}{http.StatusText(status), status, detail})
+	if err != nil { // two strings and a number: it cannot be
+		text = []byte("{}")
+	}
+	text = append(text, '\n')
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(status)
+	_, _ = w.Write(text)
+}

@@ -1,0 +1,86 @@
+package gateway
+
+import (
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"strings"
+
+	"github.com/comporta/comporta/internal/telemetry"
+)
+
+// claims are the fields by which proxies tell upstreams who asks. From a peer
+// that is not trusted they are not passed on; httputil.ReverseProxy takes away
+// Forwarded and X-Forwarded-For, -Host and -Proto itself.
+var claims = [...]string{"X-Real-Ip", "X-Forwarded-Port", "X-Forwarded-Prefix"}
+
+// forward says on an outgoing request who asked, under which host, and how. A
+// trusted peer's own words stay: the chain of addresses goes on, the host and the
+// scheme that the first proxy saw are kept. Anybody else's are dropped.
+func (g *Gateway) forward(pr *httputil.ProxyRequest) {
+	in, out := pr.In.Header, pr.Out.Header
+	peer := peerOf(pr.In)
+	trusted := g.o.Address.Trusts(peer)
+	if !trusted {
+		for _, name := range claims {
+			delete(out, name)
+		}
+		delete(out, g.o.Address.HeaderName())
+	}
+	chain := ""
+	if trusted {
+		chain = strings.Join(in["X-Forwarded-For"], ", ")
+	}
+	if peer.IsValid() {
+		if chain != "" {
+			chain += ", "
+		}
+		chain += peer.String()
+	}
+	if chain != "" {
+		out["X-Forwarded-For"] = []string{chain}
+	}
+	host, proto := pr.In.Host, "http"
+	if pr.In.TLS != nil {
+		proto = "https"
+	}
+	if trusted {
+		host = first(in["X-Forwarded-Host"], host)
+		proto = first(in["X-Forwarded-Proto"], proto)
+	}
+	out["X-Forwarded-Host"] = []string{host}
+	out["X-Forwarded-Proto"] = []string{proto}
+}
+
+func first(values []string, otherwise string) string {
+	if len(values) == 0 || values[0] == "" {
+		return otherwise
+	}
+	return values[0]
+}
+
+// watchProxies warns once when a private address that is not trusted sends the
+// forwarding header: most likely a proxy, whose clients then share one budget.
+func (g *Gateway) watchProxies(r *http.Request) {
+	name := g.o.Address.HeaderName()
+	if len(r.Header[name]) == 0 || g.o.Telemetry.Told(telemetry.UntrustedProxy) {
+		return
+	}
+	if peer := peerOf(r); isPrivate(peer) && !g.o.Address.Trusts(peer) {
+		g.o.Telemetry.Warn(telemetry.UntrustedProxy, "", "a private address that is not trusted sends "+name+
+			": if it is your proxy, name it in identities.address.trusted_proxies, or all its clients are counted as one")
+	}
+}
+
+func isPrivate(a netip.Addr) bool { return a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() }
+
+// dropOddUpgrades lets a request switch protocols to WebSocket only. Any other
+// protocol, h2c above all, would be a tunnel in which further requests pass by
+// the limits.
+func dropOddUpgrades(h http.Header) {
+	if up := h["Upgrade"]; len(up) > 0 && !(len(up) == 1 && strings.EqualFold(up[0], "websocket")) {
+		delete(h, "Upgrade")
+		delete(h, "Connection")
+		delete(h, "Http2-Settings")
+	}
+}

@@ -1,0 +1,161 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/comporta/comporta/config"
+	"github.com/comporta/comporta/httplimit"
+	"github.com/comporta/comporta/identity"
+	"github.com/comporta/comporta/internal/telemetry"
+	"github.com/comporta/comporta/policy"
+)
+
+// Options say what a gateway does.
+type Options struct {
+	// Server is where it listens, what stands behind it, and the bounds.
+	Server config.Server
+	// Engine decides.
+	Engine *policy.Engine
+	// Address finds a client's address, for the log and for X-Forwarded-For; nil
+	// believes the socket alone.
+	Address *identity.Address
+	// Telemetry counts.
+	Telemetry *telemetry.Telemetry
+	// Log hears of starts, stops and failures; nil drops them.
+	Log *slog.Logger
+	// Access gets one record for each request; nil keeps no access log.
+	Access slog.Handler
+	// DrainDelay is how long a gateway that was told to stop still takes new
+	// connections while /readyz says 503, so that who balances load can look away.
+	DrainDelay time.Duration
+}
+
+// A Gateway listens from New on, serves during Run, and is not used again after
+// either Run or Close.
+type Gateway struct {
+	o        Options
+	log      *slog.Logger
+	public   *http.Server
+	listener *listener
+	admin    *admin // nil when there is no metrics address
+
+	inFlight atomic.Int64 // requests, upgraded connections too
+	draining atomic.Bool
+}
+
+// New listens on the gateway's addresses. Its errors are sentences for whoever
+// started it.
+func New(o Options) (*Gateway, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Address == nil {
+		o.Address = new(identity.Address)
+	}
+	if err := checkUpstream(o.Server.Upstream); err != nil {
+		return nil, err
+	}
+	g := &Gateway{o: o, log: o.Log}
+	g.public = &http.Server{
+		ReadHeaderTimeout:            o.Server.Timeouts.ReadHeader,
+		IdleTimeout:                  o.Server.Timeouts.Idle,
+		MaxHeaderBytes:               o.Server.MaxHeaderBytes,
+		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: 250, SendPingTimeout: 30 * time.Second, WriteByteTimeout: writeTimeout},
+		Protocols:                    new(http.Protocols),
+		DisableGeneralOptionsHandler: true, // OPTIONS * stands under the limits too
+		ErrorLog:                     slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+	}
+	g.public.Protocols.SetHTTP1(true)
+	if o.Server.TLS == nil {
+		g.public.Protocols.SetUnencryptedHTTP2(true)
+	} else {
+		g.public.Protocols.SetHTTP2(true)
+		var err error
+		if g.public.TLSConfig, err = serverTLS(o.Server.TLS, o.Log); err != nil {
+			return nil, err
+		}
+	}
+	limits := httplimit.New(o.Engine, httplimit.Options{Observe: g.observe})
+	g.public.Handler = g.desk(limits(g.bounds(newProxy(g))))
+
+	public, err := listen(o.Server.Listen)
+	if err != nil {
+		return nil, err
+	}
+	g.listener = &listener{TCPListener: public}
+	g.public.ConnState = g.listener.state
+	if o.Server.Metrics != "" {
+		if g.admin, err = newAdmin(g); err != nil {
+			g.listener.Close()
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// Addr is the address that clients come in at.
+func (g *Gateway) Addr() net.Addr { return g.listener.Addr() }
+
+// MetricsAddr is the address of health and metrics; nil when there is none.
+func (g *Gateway) MetricsAddr() net.Addr {
+	if g.admin == nil {
+		return nil
+	}
+	return g.admin.listener.Addr()
+}
+
+// Run serves until the context ends and then drains: nil if all went well, also
+// when the drain timeout cut requests off. It returns when its servers have ended.
+func (g *Gateway) Run(ctx context.Context) error {
+	defer g.Close()
+	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	g.public.BaseContext = func(net.Listener) context.Context { return requests }
+
+	ended := make(chan error, 2)
+	serving := 1
+	go func() { ended <- g.servePublic() }()
+	if g.admin != nil {
+		serving++
+		go func() { ended <- g.admin.serve() }()
+	}
+	g.log.Info("serving", "listen", g.Addr().String(), "upstream", g.o.Server.Upstream.Redacted())
+
+	var err error
+	select {
+	case <-ctx.Done():
+		g.drain(cut)
+	case err = <-ended:
+		serving--
+		err = fmt.Errorf("the gateway stopped serving: %w", err)
+	}
+	g.Close()
+	for range serving {
+		<-ended
+	}
+	g.log.Info("stopped")
+	return err
+}
+
+func (g *Gateway) servePublic() error {
+	if g.public.TLSConfig != nil {
+		return g.public.ServeTLS(g.listener, "", "")
+	}
+	return g.public.Serve(g.listener)
+}
+
+// Close ends everything at once; requests in flight are lost.
+func (g *Gateway) Close() error {
+	err := errors.Join(g.public.Close(), g.listener.Close())
+	if g.admin != nil {
+		err = errors.Join(err, g.admin.close())
+	}
+	return err
+}

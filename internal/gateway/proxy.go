@@ -1,0 +1,170 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/comporta/comporta/internal/telemetry"
+)
+
+// checkUpstream says what is wrong with an upstream.
+func checkUpstream(u *url.URL) error {
+	switch {
+	case u == nil:
+		return errors.New("there is no upstream: say which API stands behind the gateway, as http://127.0.0.1:9000")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("the upstream %q is neither http nor https: write it as http://127.0.0.1:9000", u.Redacted())
+	case u.Hostname() == "":
+		return fmt.Errorf("the upstream %q has no host: write it as http://127.0.0.1:9000", u.Redacted())
+	case u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+		return fmt.Errorf("the upstream %q: only a scheme, a host, a port and a path are used", u.Redacted())
+	}
+	return nil
+}
+
+// newProxy is the handler that passes requests on.
+//
+// The path goes as the limits saw it, behind the upstream's own; the query goes
+// as it came. The Host is the client's for an http upstream; for an https one it
+// is the upstream's, which its certificate names. Answers whose length is not
+// known and event streams are flushed as they come.
+func newProxy(g *Gateway) http.Handler {
+	to := g.o.Server.Upstream
+	base, rawBase := strings.TrimSuffix(to.Path, "/"), strings.TrimSuffix(to.EscapedPath(), "/")
+	return &httputil.ReverseProxy{
+		Rewrite: func(pr *httputil.ProxyRequest) {
+			u := pr.Out.URL
+			u.Scheme, u.Host, u.User, u.RawQuery = to.Scheme, to.Host, nil, pr.In.URL.RawQuery
+			if base != "" && u.Path != "*" {
+				u.RawPath = rawBase + u.EscapedPath()
+				u.Path = base + u.Path
+			}
+			if to.Scheme == "https" {
+				pr.Out.Host = to.Host
+			}
+			dropOddUpgrades(pr.Out.Header)
+			g.forward(pr)
+		},
+		Transport:    newUpstream(g),
+		BufferPool:   new(buffers),
+		ErrorHandler: g.answerFailure,
+		ErrorLog:     slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// buffers are what bodies are copied through.
+type buffers struct{ pool sync.Pool }
+
+// bufferSize is a balance: large bodies take few system calls, small answers do
+// not sweep the processor's caches.
+const bufferSize = 32 << 10
+
+func (b *buffers) Get() []byte {
+	if p, ok := b.pool.Get().(*[bufferSize]byte); ok {
+		return p[:]
+	}
+	return make([]byte, bufferSize)
+}
+
+func (b *buffers) Put(p []byte) { b.pool.Put((*[bufferSize]byte)(p)) }
+
+// upstream is the way to the API: it measures, and says once when the API goes
+// away and once when it is back.
+type upstream struct {
+	http1 *http.Transport
+	// h2c speaks HTTP/2 without TLS. gRPC needs it and servers of gRPC speak it
+	// without being asked; other requests go over http1. Nil for an https upstream.
+	h2c  *http.Transport
+	tel  *telemetry.Telemetry
+	log  *slog.Logger
+	away atomic.Bool
+}
+
+func newUpstream(g *Gateway) *upstream {
+	limits := g.o.Server.Timeouts
+	dialer := &net.Dialer{Timeout: limits.Dial, KeepAlive: 30 * time.Second}
+	transport := func() *http.Transport {
+		return &http.Transport{
+			DialContext:            dialer.DialContext,
+			TLSHandshakeTimeout:    limits.Dial,
+			ResponseHeaderTimeout:  limits.ResponseHeader,
+			ExpectContinueTimeout:  time.Second,
+			IdleConnTimeout:        time.Minute,
+			MaxIdleConnsPerHost:    1024,
+			MaxResponseHeaderBytes: 256 << 10,
+			DisableCompression:     true, // bodies pass as they are
+			Protocols:              new(http.Protocols),
+		}
+	}
+	u := &upstream{http1: transport(), tel: g.o.Telemetry, log: g.log}
+	u.http1.Protocols.SetHTTP1(true)
+	if g.o.Server.Upstream.Scheme == "https" {
+		u.http1.Protocols.SetHTTP2(true)
+		return u
+	}
+	u.h2c = transport()
+	u.h2c.Protocols.SetUnencryptedHTTP2(true)
+	return u
+}
+
+// RoundTrip is part of http.RoundTripper.
+func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
+	transport := u.http1
+	if u.h2c != nil && r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+		transport = u.h2c
+	}
+	begun := now()
+	res, err := transport.RoundTrip(r)
+	took := since(begun)
+	if x := exchangeOf(r.Context()); x != nil {
+		x.upstream = took
+	}
+	if err != nil {
+		return nil, err
+	}
+	u.tel.UpstreamAnswered(took)
+	if u.away.Load() && u.away.Swap(false) {
+		u.log.Info("the upstream answers again")
+	}
+	return res, nil
+}
+
+// answerFailure answers in the upstream's place.
+func (g *Gateway) answerFailure(w http.ResponseWriter, r *http.Request, err error) {
+	x := exchangeOf(r.Context())
+	var tooLarge *http.MaxBytesError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &tooLarge):
+		x.failure = "body_too_large"
+		answerTooLarge(w, tooLarge.Limit)
+	case errors.Is(err, errSlowBody):
+		x.failure = "slow_body"
+		answerProblem(w, http.StatusRequestTimeout, "The request's body did not come in time.")
+	case r.Context().Err() != nil || errors.Is(err, context.Canceled):
+		g.failed(x, telemetry.Left)
+		answerProblem(w, http.StatusBadGateway, "The client hung up.") // which nobody reads; the log does
+	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, os.ErrDeadlineExceeded):
+		g.failed(x, telemetry.TimedOut)
+		answerProblem(w, http.StatusGatewayTimeout, "The upstream did not answer in time.")
+	default:
+		g.failed(x, telemetry.Unreachable)
+		answerProblem(w, http.StatusBadGateway, "The upstream could not be reached.")
+	}
+}
+
+func (g *Gateway) failed(x *exchange, f telemetry.Failure) {
+	x.failure = f.String()
+	g.o.Telemetry.UpstreamFailed(f)
+}
