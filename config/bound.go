@@ -1,0 +1,83 @@
+package config
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/comporta/comporta"
+	"github.com/comporta/comporta/policy"
+)
+
+// boundWords says what a limit promises: the most that one client gets through
+// in any stretch of time as long as its window.
+func boundWords(l *policy.Limit, rule *comporta.Rule) string {
+	said := promise(l, rule)
+	if l.Limit.Charge == comporta.Attempts && !l.Limit.Unlimited && l.Limit.Limit > 0 {
+		said += "; refused attempts count too"
+	}
+	switch l.Mode {
+	case policy.Shadow:
+		return "in shadow, refuses nothing; enforced: " + said
+	case policy.Off:
+		return "off, neither counts nor refuses; enforced: " + said
+	}
+	return said
+}
+
+func promise(l *policy.Limit, rule *comporta.Rule) string {
+	n := l.Limit
+	switch {
+	case n.Unlimited:
+		return "no bound"
+	case n.Limit == 0:
+		return "refuses every request"
+	case n.Calendar != nil:
+		return fmt.Sprintf("at most %s in each %v, up to %d around its start; it starts %s %s",
+			units(l, n.Limit), n.Calendar.Period, 2*n.Limit, formatStart(n.Calendar), zoneName(n.Calendar.Zone))
+	}
+	most := fmt.Sprintf("at most %s in any %s", units(l, rule.Bound(n.Window)), span(n.Window))
+	switch n.Algorithm {
+	case comporta.FixedWindow:
+		return fmt.Sprintf("%s (%d in each window, twice that around a boundary)", most, n.Limit)
+	case comporta.SlidingCounter:
+		return fmt.Sprintf("%s (near %d when traffic is even)", most, n.Limit)
+	case comporta.SlidingLog:
+		return most + ", exactly"
+	case comporta.LeakyBucket:
+		return fmt.Sprintf("%s, evenly spaced; each waits its turn, under %s", most, span(rule.FillTime()))
+	}
+	most = fmt.Sprintf("%s (%d at once, then %d per %s)", most, rule.Full(), n.Limit, span(n.Window))
+	if n.MaxWait > 0 {
+		most += "; what is over it waits up to " + span(n.MaxWait)
+	}
+	return most
+}
+
+// units is a number of units; they have a name only where requests cost not one each.
+func units(l *policy.Limit, n int64) string {
+	if len(l.Cost) == 0 {
+		return fmt.Sprint(n)
+	}
+	return count(n, "unit")
+}
+
+// span is a duration as people say it, in one unit where one will do: 60 s, 10 min, 24 h.
+func span(d time.Duration) string {
+	for _, u := range [...]struct {
+		name  string
+		one   time.Duration
+		least time.Duration
+	}{{"days", 24 * time.Hour, 48 * time.Hour}, {"h", time.Hour, time.Hour}, {"min", time.Minute, 2 * time.Minute}, {"s", time.Second, time.Second}, {"ms", time.Millisecond, time.Millisecond}} {
+		if d >= u.least && d%u.one == 0 {
+			return fmt.Sprintf("%d %s", d/u.one, u.name)
+		}
+	}
+	return comporta.FormatDuration(d)
+}
+
+func zoneName(zone *time.Location) string {
+	if zone == nil {
+		return "UTC"
+	}
+	return zone.String()
+}

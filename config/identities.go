@@ -1,0 +1,150 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/comporta/comporta/identity"
+	"github.com/comporta/comporta/policy"
+)
+
+const (
+	maxTimes     = 1_000_000
+	defaultBits  = 64
+	defaultOuter = 48
+	defaultTimes = 16
+)
+
+// addresses is what a file says of how a client's address is found.
+type addresses struct {
+	trusted []netip.Prefix
+	bits    int
+}
+
+// identities reads how clients are told apart; nil is a file that says nothing.
+func (r *reader) identities(n *node) {
+	a := &r.config.addresses
+	*a = addresses{bits: defaultBits}
+	var words map[string]entry
+	if n != nil {
+		if e, ok := r.mapping(n, "identities", identitiesWords)["address"]; ok {
+			words = r.mapping(e.value, "identities.address", addressWords)
+		}
+	}
+	options := identity.AddressOptions{}
+	if e, ok := words["trusted_proxies"]; ok {
+		a.trusted = r.trusted(e.value)
+		options.Trusted = a.trusted
+	}
+	if e, ok := words["ipv6_prefix"]; ok {
+		if v, ok := r.whole(e.value, "ipv6_prefix", 1, 128); ok {
+			a.bits = int(v)
+		}
+	}
+	options.IPv6Prefix = a.bits
+	if e, ok := words["header"]; ok {
+		if said, ok := r.text(e.value, "header", "X-Forwarded-For"); ok {
+			if _, err := identity.NewAddress(identity.AddressOptions{Header: said}); err != nil {
+				r.fault(e.value, err.Error(), "X-Forwarded-For, unless the proxy writes another")
+			} else {
+				options.Header = said
+			}
+		}
+	}
+	source, err := identity.NewAddress(options)
+	if err != nil { // each option was checked by itself, so this is one that they make together
+		r.fault(n, err.Error(), "")
+		source = new(identity.Address)
+	}
+	r.config.Policy.Address = source
+	r.config.Policy.IPv6Outer = r.outer(words, a.bits)
+}
+
+// trusted reads ranges of addresses. One that is wrong is an error for the whole
+// file: a list without it would believe fewer proxies, or none, in silence.
+func (r *reader) trusted(n *node) (out []netip.Prefix) {
+	for _, item := range r.several(n, "trusted_proxies") {
+		said, ok := r.text(item, "a trusted proxy", "10.0.0.0/8")
+		if !ok {
+			continue
+		}
+		p, err := identity.ParsePrefix(said)
+		if err != nil {
+			text, hint := splitHint(err.Error())
+			r.fault(item, "trusted_proxies: "+text, hint)
+			continue
+		}
+		if written, err := netip.ParsePrefix(said); err == nil && written != written.Masked() {
+			r.fault(item, fmt.Sprintf("trusted_proxies: %s has bits set past its prefix", said),
+				fmt.Sprintf("write %v for the range, or %v for the one address", p, written.Addr().Unmap()))
+			continue
+		}
+		r.warnTrust(item, p)
+		out = append(out, p)
+	}
+	return out
+}
+
+// warnTrust warns of ranges in which anybody may be.
+func (r *reader) warnTrust(n *node, p netip.Prefix) {
+	switch {
+	case p.Bits() == 0:
+		r.warn(n, "W-TRUST-ALL", fmt.Sprintf("every client is trusted to say who it is (%v): with a forwarding header of its own it has a new address, and a new budget, for each request", p),
+			"trust only the addresses of your own proxies")
+	case broad(p):
+		r.warn(n, "W-TRUST-BROAD", fmt.Sprintf("%v is a very wide range to trust: whoever has an address in it can claim any other", p),
+			"trust only the addresses of your own proxies")
+	}
+}
+
+// private are the ranges that the internet does not route, which are trusted in whole often and rightly.
+var private = [...]netip.Prefix{
+	netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("192.168.0.0/16"),
+	netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"),
+	netip.MustParsePrefix("fc00::/7"), netip.MustParsePrefix("fe80::/10"),
+}
+
+// broad says whether a range is wider than any that a provider of proxies
+// publishes: under /10 of IPv4 or /20 of IPv6, private ranges aside.
+func broad(p netip.Prefix) bool {
+	for _, own := range private {
+		if own.Bits() <= p.Bits() && own.Contains(p.Addr()) {
+			return false
+		}
+	}
+	return p.Addr().Is4() && p.Bits() < 10 || p.Addr().Is6() && p.Bits() < 20
+}
+
+// outer reads the wider IPv6 range beside each limit per address. Unless said it
+// is 16 times a limit by /48, where that is wider than a client.
+func (r *reader) outer(words map[string]entry, bits int) policy.IPv6Outer {
+	o := policy.IPv6Outer{Prefix: defaultOuter, Times: defaultTimes}
+	e, given := words["ipv6_outer"]
+	if !given {
+		o.Off = bits <= defaultOuter
+		return o
+	}
+	at := e.value
+	if at.kind == text {
+		r.choice(at, "ipv6_outer", "off")
+		o.Off = true
+		return o
+	}
+	inner := r.mapping(at, "ipv6_outer", outerWords)
+	if e, ok := inner["times"]; ok {
+		v, _ := r.whole(e.value, "times", 1, maxTimes)
+		o.Times = int(v)
+	}
+	if e, ok := inner["prefix"]; ok {
+		at = e.value
+		v, ok := r.whole(e.value, "prefix", 1, 127)
+		if !ok {
+			return o
+		}
+		o.Prefix = int(v)
+	}
+	if o.Prefix >= bits {
+		r.fault(at, fmt.Sprintf("ipv6_outer: a prefix of %d is not wider than ipv6_prefix, %d", o.Prefix, bits), "write a smaller prefix, or ipv6_outer: off")
+	}
+	return o
+}

@@ -1,0 +1,334 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/comporta/comporta"
+	"github.com/comporta/comporta/identity"
+	"github.com/comporta/comporta/policy"
+)
+
+const maxCost = comporta.MaxCost
+
+var goodName = regexp.MustCompile(namePattern)
+
+// preflightName is the name of the limit of CORS preflights; no other limit has it.
+const preflightName = "preflight"
+
+// limits reads the list of limits, whose order is the policy's.
+func (r *reader) limits(n *node) {
+	if n.kind != list {
+		r.wrongKind(n, "limits", "a list: each limit begins with \"- name:\"")
+		return
+	}
+	lines := map[string]int{}
+	for _, item := range n.items {
+		l := r.limit(item)
+		if l == nil {
+			continue
+		}
+		if line, double := lines[l.Name]; double && l.Name != "" {
+			r.fault(item, fmt.Sprintf("two limits are named %q", l.Name), fmt.Sprintf("the first is in line %d: counts are kept by name, so give each its own", line))
+		} else {
+			lines[l.Name] = item.line
+		}
+		r.config.Policy.Limits = append(r.config.Policy.Limits, l)
+	}
+}
+
+// limit reads one limit; nil only where it is no mapping.
+func (r *reader) limit(n *node) *policy.Limit {
+	words := r.mapping(n, "a limit", limitWords)
+	if words == nil {
+		return nil
+	}
+	l := &policy.Limit{Line: n.line}
+	at := limitNodes{limit: n}
+	if e, ok := words["name"]; ok {
+		l.Name = r.name(e.value)
+	} else {
+		r.fault(n, "a limit has no name", "write name: and a word that stays the same: counts are kept by it")
+	}
+	l.Match = r.patterns(words["match"].value, "match")
+	l.Except = r.patterns(words["except"].value, "except")
+	if e, ok := words["per"]; ok {
+		at.per = e.value
+		l.Per = r.per(e.value, words["match"].value, l.Match)
+	} else {
+		r.fault(n, fmt.Sprintf("limit %q does not say per whom it counts", l.Name), "write per: address, {header: …}, {path: …} or everyone")
+	}
+	at.numbers = n
+	rule := r.numbers(n, words, l, &at)
+	if e, ok := words["cost"]; ok {
+		at.cost = e.value
+		l.Cost = r.cost(e.value)
+	}
+	if e, ok := words["show"]; ok {
+		on := r.boolean(e.value, "show")
+		l.Show = &on
+	}
+	if e, ok := words["mode"]; ok {
+		at.mode = e.value
+		said, _ := r.choice(e.value, "mode", "enforce", "shadow", "off")
+		l.Mode = map[string]policy.Mode{"shadow": policy.Shadow, "off": policy.Off}[said]
+	}
+	r.config.details = append(r.config.details, detail{limit: l, rule: rule, at: at})
+	return l
+}
+
+// limitNodes are where a limit's words stand, for warnings.
+type limitNodes struct{ limit, per, numbers, cost, mode *node }
+
+func (r *reader) name(n *node) string {
+	said, ok := r.text(n, "a limit's name", "requests")
+	switch {
+	case !ok:
+		return ""
+	case !goodName.MatchString(said):
+		r.fault(n, fmt.Sprintf("%q is no name for a limit", said), "write a small letter or *, then small letters, digits, _ . * -")
+	case len(said) > 64:
+		r.fault(n, "this name is longer than 64 letters", "headers carry it: make it short")
+	case strings.HasSuffix(said, ".outer"):
+		r.fault(n, fmt.Sprintf("%q is the kind of name that limits by ipv6_outer have", said), "end it otherwise")
+	case said == preflightName:
+		r.fault(n, `"preflight" is the name of the limit of CORS preflights`, "set that one with preflight: at the top of the file, and name this one otherwise")
+	}
+	return said
+}
+
+// patterns reads a pattern or a list of them; nil is none.
+func (r *reader) patterns(n *node, what string) (out []*policy.Pattern) {
+	if n == nil {
+		return nil
+	}
+	items := r.several(n, what)
+	if n.kind == list && len(items) == 0 {
+		r.fault(n, what+" is an empty list", "name a pattern, or leave the word out")
+	}
+	for _, item := range items {
+		if p := r.pattern(item, what); p != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (r *reader) pattern(n *node, what string) *policy.Pattern {
+	said, ok := r.text(n, what, "GET /search")
+	if !ok {
+		return nil
+	}
+	p, err := policy.ParsePattern(said)
+	if err != nil {
+		text, hint := splitHint(err.Error())
+		r.fault(n, what+": "+text, hint)
+		return nil
+	}
+	return p
+}
+
+// per reads whose budget a request is counted against.
+func (r *reader) per(n, match *node, patterns []*policy.Pattern) identity.Source {
+	switch n.kind {
+	case text:
+		switch said, _ := r.choice(n, "per", "address", "everyone"); said {
+		case "address":
+			return r.config.Policy.Address
+		case "everyone":
+			return identity.Everyone{}
+		}
+		return nil
+	case list:
+		r.fault(n, "a list of identities is not built yet", "meanwhile: write one of them, per: address")
+		return nil
+	}
+	words := r.mapping(n, "per", perWords)
+	if len(words) != 1 {
+		if len(words) == 2 || n.kind == mapping && len(n.entries) == 0 {
+			r.fault(n, "per names not one identity", "write one: per: {header: X-Tenant}; and a limit more for another")
+		}
+		return nil
+	}
+	if e, ok := words["header"]; ok {
+		return r.perHeader(e.value)
+	}
+	return r.perPath(words["path"].value, n, match, patterns)
+}
+
+func (r *reader) perHeader(n *node) identity.Source {
+	said, ok := r.text(n, "header", "X-Tenant")
+	if !ok {
+		return nil
+	}
+	source, err := identity.NewHeader(said, r.config.secret)
+	if err != nil {
+		text, hint := splitHint(err.Error())
+		r.fault(n, text, hint)
+		return nil
+	}
+	if source.Name() == r.config.Policy.Address.HeaderName() {
+		r.fault(n, source.Name()+" says which way a request came, not who sent it", "write per: address, and the proxies that may say so in identities.address.trusted_proxies")
+		return nil
+	}
+	return source
+}
+
+// perPath reads the name of a wildcard, which every pattern of the limit must have.
+func (r *reader) perPath(n, per, match *node, patterns []*policy.Pattern) identity.Source {
+	said, ok := r.text(n, "path", "id")
+	if !ok {
+		return nil
+	}
+	source, err := identity.NewPath(said, r.config.secret)
+	if err != nil {
+		text, hint := splitHint(err.Error())
+		r.fault(n, text, hint)
+		return nil
+	}
+	if match == nil {
+		r.fault(per, fmt.Sprintf("per {path: %s} has no pattern to take it from", said), fmt.Sprintf("write match: with a pattern that has {%s}, such as \"/items/{%s}\"", said, said))
+		return nil
+	}
+	for _, p := range patterns {
+		if !slices.Contains(p.Wildcards(), said) {
+			r.fault(n, fmt.Sprintf("per {path: %s}: the pattern %q has no {%s}", said, p, said), fmt.Sprintf("name a wildcard of every pattern in match, or write {%s} into this one", said))
+		}
+	}
+	return source
+}
+
+// numbers reads what a limit's rule is made of and compiles it; nil where it
+// does not compile.
+func (r *reader) numbers(n *node, words map[string]entry, l *policy.Limit, at *limitNodes) *comporta.Rule {
+	before := len(r.problems)
+	limit, isLimit := words["limit"]
+	quota, isQuota := words["quota"]
+	fields := map[string]*node{}
+	for name, e := range words {
+		fields[name] = e.value
+	}
+	switch {
+	case isLimit && isQuota:
+		r.fault(quota.key, fmt.Sprintf("limit %q has a limit and a quota", l.Name), "write two limits: all that match apply")
+		return nil
+	case isLimit:
+		at.numbers, fields["burst"] = limit.value, limit.value
+		l.Limit = r.parsed(limit.value, "limit", "100/min", comporta.ParseLimit)
+	case isQuota:
+		at.numbers, fields["burst"] = quota.value, quota.value
+		l.Limit = r.parsed(quota.value, "quota", "1000/month", comporta.ParseQuota)
+	default:
+		r.fault(n, fmt.Sprintf("limit %q has no numbers", l.Name), "write limit: 100/min, or quota: 1000/month")
+		return nil
+	}
+	if e, ok := words["algorithm"]; ok {
+		said, ok := r.choice(e.value, "algorithm", algorithmNames()...)
+		if ok {
+			l.Limit.Algorithm, _ = comporta.ParseAlgorithm(said)
+		}
+	}
+	if e, ok := words["max_wait"]; ok {
+		l.Limit.MaxWait, _ = r.duration(e.value, "max_wait")
+	}
+	if e, ok := words["charge"]; ok {
+		if said, ok := r.choice(e.value, "charge", "admitted", "attempts"); ok {
+			l.Limit.Charge, _ = comporta.ParseCharge(said)
+		}
+	}
+	if e, ok := words["stagger"]; ok {
+		l.Limit.Stagger = r.boolean(e.value, "stagger")
+	}
+	if e, ok := words["starts_at"]; ok {
+		r.startsAt(e.value, isQuota, &l.Limit)
+	}
+	if l.Limit.Calendar != nil {
+		l.Limit.Calendar.Zone = r.config.Policy.Zone
+	}
+	if len(r.problems) > before {
+		return nil
+	}
+	rule, err := l.Limit.Compile()
+	if err != nil {
+		r.limitError(err, fields, at.numbers, "limit")
+		return nil
+	}
+	return rule
+}
+
+func algorithmNames() (out []string) {
+	for _, a := range comporta.Algorithms() {
+		out = append(out, a.String())
+	}
+	return out
+}
+
+// parsed reads the text of a limit or a quota.
+func (r *reader) parsed(n *node, what, example string, parse func(string) (comporta.Limit, error)) comporta.Limit {
+	if n.kind == number {
+		period := example[strings.IndexByte(example, '/'):]
+		r.fault(n, fmt.Sprintf("%s of %s has no period", what, n.text), fmt.Sprintf("write it like %s%s", strings.TrimLeft(n.text, "-+"), period))
+		return comporta.Limit{}
+	}
+	said, ok := r.text(n, what, example)
+	if !ok {
+		return comporta.Limit{}
+	}
+	l, err := parse(said)
+	if err != nil {
+		r.limitError(err, map[string]*node{}, n, what)
+	}
+	return l
+}
+
+// cost reads what requests cost: one number, or numbers by pattern.
+func (r *reader) cost(n *node) (out []policy.Cost) {
+	if n.kind != mapping {
+		if n.kind == number && n.text == "0" {
+			r.fault(n, "a cost of 0 never counts", "write mode: off to count nothing, or a mapping to let some requests through free")
+			return nil
+		}
+		units, _ := r.whole(n, "cost", 1, maxCost)
+		return []policy.Cost{{Units: units}}
+	}
+	if len(n.entries) == 0 {
+		r.fault(n, "cost is an empty mapping", `write cost: {"GET /export": 10}, or leave it out`)
+	}
+	seen := map[string]int{}
+	for _, e := range n.entries {
+		if line, double := seen[e.key.text]; double {
+			r.fault(e.key, fmt.Sprintf("%q is written twice", e.key.text), fmt.Sprintf("the first is in line %d: remove one", line))
+			continue
+		}
+		seen[e.key.text] = e.key.line
+		p := r.pattern(e.key, "cost")
+		units, _ := r.whole(e.value, "cost", 0, maxCost)
+		out = append(out, policy.Cost{Match: p, Units: units})
+	}
+	return out
+}
+
+// preflight reads the limit of CORS preflights; nil is the default one.
+func (r *reader) preflight(n *node) {
+	l := &policy.Limit{Name: preflightName, Per: r.config.Policy.Address, Limit: comporta.Limit{Limit: 600, Window: time.Minute}}
+	r.config.Policy.Preflight = l
+	if n == nil {
+		return
+	}
+	l.Line = n.line
+	if n.kind == text && n.text == "off" {
+		l.Mode = policy.Off
+		return
+	}
+	before := len(r.problems)
+	l.Limit = r.parsed(n, "preflight", "600/min", comporta.ParseLimit)
+	if len(r.problems) > before {
+		return
+	}
+	if _, err := l.Limit.Compile(); err != nil {
+		r.limitError(err, nil, n, "preflight")
+	}
+}

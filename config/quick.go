@@ -1,0 +1,62 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// QuickOptions are a policy of one limit in a few words, as flags give them.
+type QuickOptions struct {
+	// Upstream is the API's URL, http://127.0.0.1:9000.
+	Upstream string
+	// Limit is the limit's text, 100/min burst 20. Algorithm is the name of its
+	// algorithm; token_bucket when empty.
+	Limit, Algorithm string
+	// Per is address (also when empty), everyone or header:NAME.
+	Per string
+}
+
+// Quick is a config without a file, of one limit named "default". It is checked
+// as a file is; problems have the flag (--upstream, --limit, --algorithm, --per)
+// for a file, and no line.
+func Quick(q QuickOptions) (*Config, error) {
+	per, err := quickPer(q.Per)
+	if err != nil {
+		return nil, err
+	}
+	limit := []entry{
+		{key("name"), flag("", "default")},
+		{key("per"), per},
+		{key("limit"), flag("--limit", q.Limit)},
+	}
+	if q.Algorithm != "" {
+		limit = append(limit, entry{key("algorithm"), flag("--algorithm", q.Algorithm)})
+	}
+	server := &node{kind: mapping, entries: []entry{{key("upstream"), flag("--upstream", q.Upstream)}}}
+	limits := &node{kind: list, items: []*node{{kind: mapping, entries: limit}}}
+	return read("", &node{kind: mapping, entries: []entry{{key("server"), server}, {key("limits"), limits}}})
+}
+
+func key(name string) *node { return flag("", name) }
+
+// flag is a text that was given with a flag.
+func flag(name, said string) *node {
+	return &node{place: place{file: name}, kind: text, text: said}
+}
+
+// quickPer reads address, everyone or header:NAME.
+func quickPer(said string) (*node, error) {
+	kind, name, named := strings.Cut(said, ":")
+	switch {
+	case said == "":
+		return flag("--per", "address"), nil
+	case !named:
+		return flag("--per", said), nil
+	case kind == "header":
+		return &node{place: place{file: "--per"}, kind: mapping, entries: []entry{{flag("--per", kind), flag("--per", name)}}}, nil
+	case kind == "path":
+		return nil, Problems{place{file: "--per"}.problem(
+			fmt.Sprintf("path:%s needs a pattern to take {%s} from", name, name), "write a policy file, with match: and per: {path: "+name+"}")}
+	}
+	return nil, Problems{place{file: "--per"}.problem(fmt.Sprintf("unknown %q", kind+":"), "one of address, everyone, header:NAME")}
+}

@@ -1,0 +1,106 @@
+package config
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/comporta/comporta/identity"
+)
+
+const (
+	secretBytes = 32      // of a secret that is made here
+	maxSecret   = 4 << 10 // the largest secret file
+)
+
+// LoadSecret gives the policy's identities their secret, once, before the first
+// request: from the secret file, which it makes, readable by its owner alone,
+// where there is none. Without a secret file the secret is random and ends with
+// the process, so that what was saved under it is never met again.
+//
+// Two processes that start at once agree on one secret. A secret file that
+// every user of the machine can open is an error. No error repeats what is in it.
+func (c *Config) LoadSecret() error {
+	if c.SecretFile == "" {
+		return c.secret.Set(newSecret())
+	}
+	key, err := readSecret(c.SecretFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = makeSecret(c.SecretFile); err == nil || errors.Is(err, fs.ErrExist) {
+			key, err = readSecret(c.SecretFile)
+		}
+	}
+	if err == nil {
+		err = c.secret.Set(key)
+	}
+	if err != nil {
+		return fmt.Errorf("secret file: %w", err)
+	}
+	return nil
+}
+
+func newSecret() []byte {
+	key := make([]byte, secretBytes)
+	rand.Read(key) // never fails: it ends the program where there is no randomness
+	return key
+}
+
+// readSecret is what the file holds, blanks around it aside.
+func readSecret(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o007 != 0 {
+		return nil, fmt.Errorf("%s is open to every user of this machine: run chmod 600 %s", file, file)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err != nil {
+		return nil, err
+	}
+	key := strings.TrimSpace(string(data))
+	switch {
+	case len(key) > maxSecret:
+		return nil, fmt.Errorf("%s is larger than 4 KiB: is it the right file?", file)
+	case len(key) < identity.MinSecret:
+		return nil, fmt.Errorf("%s holds less than %d characters: remove it to have one made, or write 32 random ones", file, identity.MinSecret)
+	}
+	return []byte(key), nil
+}
+
+// makeSecret writes a new secret that is whole or not there at all, also after a
+// power cut. It is fs.ErrExist where another process was first.
+func makeSecret(file string) error {
+	dir := filepath.Dir(file)
+	tmp, err := os.CreateTemp(dir, ".secret-*") // for its owner alone
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.WriteString(hex.EncodeToString(newSecret()) + "\n")
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(tmp.Name(), file); err != nil { // unlike a rename, it replaces nothing
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

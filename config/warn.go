@@ -1,0 +1,162 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/comporta/comporta"
+	"github.com/comporta/comporta/identity"
+	"github.com/comporta/comporta/policy"
+)
+
+// logEntry is the most bytes that the memory store takes for an entry of a
+// sliding log, while its ring has room to grow.
+const logEntry = 12
+
+// warnings looks over a policy that is right for what is probably not meant.
+// Only what can be proved from the file is said here; what traffic alone tells
+// is the gateway's to say. (Trust and metrics were warned of where they were read.)
+func (r *reader) warnings() {
+	if len(r.config.Policy.Limits) == 0 {
+		r.warn(r.limitsAt, "W-NO-LIMITS", "the policy has no limits: every request goes on", "write limits: and at least one")
+	}
+	for _, d := range r.config.details {
+		if d.limit.Mode == policy.Off {
+			r.warn(d.at.mode, "W-OFF", fmt.Sprintf("limit %q is off: it neither counts nor refuses", d.limit.Name), "mode: shadow counts and refuses nothing")
+			continue
+		}
+		r.warnMatch(d)
+		r.warnNumbers(d)
+		r.warnLog(d)
+		r.warnForgeable(d)
+		r.warnCost(d)
+	}
+}
+
+// warnMatch warns of a limit whose exceptions cover all that it matches.
+func (r *reader) warnMatch(d detail) {
+	covered := func(p *policy.Pattern) bool {
+		for _, e := range d.limit.Except {
+			if covers(e.String(), p.String()) {
+				return true
+			}
+		}
+		return false
+	}
+	all := d.limit.Match
+	if len(all) == 0 {
+		everything, err := policy.ParsePattern("/")
+		if err != nil {
+			return
+		}
+		all = []*policy.Pattern{everything}
+	}
+	for _, p := range all {
+		if !covered(p) {
+			return
+		}
+	}
+	r.warn(d.at.limit, "W-NEVER-MATCHES", fmt.Sprintf("limit %q matches nothing: its exceptions cover all that it matches", d.limit.Name), "narrow except, or remove the limit")
+}
+
+// covers says whether pattern a provably matches all that b does: any method or
+// the same, any host or the same, and the same path or a plain folder above it.
+func covers(a, b string) bool {
+	aMethod, aHost, aPath := parts(a)
+	bMethod, bHost, bPath := parts(b)
+	method := aMethod == "" || aMethod == bMethod || aMethod == "GET" && bMethod == "HEAD"
+	host := aHost == "" || aHost == bHost
+	folder := strings.HasSuffix(aPath, "/") && !strings.ContainsAny(aPath, "{%") && strings.HasPrefix(bPath, aPath)
+	return method && host && (aPath == bPath || folder)
+}
+
+// parts of a pattern that parsed.
+func parts(pattern string) (method, host, path string) {
+	if i := strings.IndexAny(pattern, " \t"); i >= 0 {
+		method, pattern = pattern[:i], strings.TrimLeft(pattern[i:], " \t")
+	}
+	slash := strings.IndexByte(pattern, '/')
+	return method, strings.ToLower(strings.TrimSuffix(pattern[:slash], ".")), pattern[slash:]
+}
+
+func (r *reader) warnNumbers(d detail) {
+	l := d.limit.Limit
+	if !l.Unlimited && l.Limit == 0 {
+		what := "every request that it applies to"
+		if d.limit.Mode == policy.Shadow {
+			what = "nothing, being in shadow, and would refuse every request that it applies to"
+		}
+		r.warn(d.at.numbers, "W-ZERO", fmt.Sprintf("limit %q refuses %s", d.limit.Name, what), "a limit of 0 lets nobody through; for no limit write unlimited")
+	}
+	if l.Calendar != nil && l.Limit > 0 && r.config.Store.Save == "" {
+		r.warn(d.at.numbers, "W-QUOTA-UNSAVED", fmt.Sprintf("quota %q is forgotten when the gateway stops: after each restart every client has %v anew", d.limit.Name, l),
+			"write store: {memory: {save: comporta.state}}")
+	}
+}
+
+// warnLog warns of a sliding log that, with as many clients as the store keeps
+// keys, needs more memory than it is given.
+func (r *reader) warnLog(d detail) {
+	l := d.limit.Limit
+	if l.Unlimited || l.Algorithm != comporta.SlidingLog || l.Limit == 0 {
+		return
+	}
+	store := r.config.Store
+	keys := int64(store.MaxKeys)
+	if _, one := d.limit.Per.(identity.Everyone); one {
+		keys = 1
+	}
+	each := l.Limit * logEntry
+	fit := store.MaxLogBytes / each
+	if fit >= keys {
+		return
+	}
+	r.warn(d.at.numbers, "W-LOG-LARGE", fmt.Sprintf("limit %q keeps a log of up to %s per client, and max_log_bytes is %s: room for %s; past that, logs get coarser, and refuse longer than they need",
+		d.limit.Name, roughSize(each), roughSize(store.MaxLogBytes), count(fit, "busy client")),
+		"use algorithm: sliding_counter, whose memory does not grow with the limit; or raise store.memory.max_log_bytes")
+}
+
+func (r *reader) warnForgeable(d detail) {
+	h, ok := d.limit.Per.(identity.Header)
+	if !ok {
+		return
+	}
+	r.warn(d.at.per, "W-FORGEABLE", fmt.Sprintf("limit %q counts per %s, which nobody proves: a client that sends another value each time is never limited by it, and one that sends somebody else's uses up their budget", d.limit.Name, h.Name()),
+		"let something before the gateway check or set the header, and put a limit per address beside it")
+}
+
+// warnCost warns of a cost that a full budget cannot pay.
+func (r *reader) warnCost(d detail) {
+	if d.limit.Limit.Unlimited || d.rule.Full() == 0 {
+		return
+	}
+	for _, c := range d.limit.Cost {
+		if c.Units <= d.rule.Full() {
+			continue
+		}
+		which := "every request"
+		if c.Match != nil {
+			which = fmt.Sprintf("a request for %q", c.Match)
+		}
+		r.warn(d.at.cost, "W-COST-OVER", fmt.Sprintf("%s costs %d, and a full budget of limit %q holds %d: it is always refused", which, c.Units, d.limit.Name, d.rule.Full()),
+			"raise the limit or its burst, or lower the cost")
+	}
+}
+
+// roughSize prints bytes for people, rounded up to a whole unit.
+func roughSize(bytes int64) string {
+	units := [...]string{"bytes", "KiB", "MiB", "GiB", "TiB"}
+	i := 0
+	for ; bytes >= 10<<10 && i < len(units)-1; i++ {
+		bytes = (bytes + 1023) >> 10
+	}
+	return fmt.Sprintf("%d %s", bytes, units[i])
+}
+
+// count is a number with its thing: 1 client, 2 clients.
+func count(n int64, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}

@@ -1,0 +1,259 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A word is a key of a mapping in the file. The tables of words are the one
+// list of what a policy may say: the reader and the schema are held to them.
+type word struct {
+	name string
+	// doc is the word in one line, for the schema.
+	doc string
+	// shape is the schema of its value.
+	shape shape
+	// instead, for a word that is not built yet, is what to do meanwhile.
+	instead string
+}
+
+var fileWords = []word{
+	{name: "server", doc: "Where the gateway listens and what stands behind it.", shape: object(serverWords)},
+	{name: "store", doc: "What keeps the counts.", shape: object(storeWords)},
+	{name: "secret_file", doc: "The key of the hashes that stand for what clients sent; made once where it does not exist. Default: beside the save file.", shape: aText},
+	{name: "time_zone", doc: "An IANA name, for quotas. Default: UTC.", shape: aText},
+	{name: "headers", doc: "The header fields that tell of limits. Default: triple.", shape: oneOrList(oneOf("triple", "draft-11", "x-ratelimit"))},
+	{name: "cors", doc: "Which origins may read answers.", shape: object(corsWords, "origins")},
+	{name: "paths", doc: "How paths are read. Default: strict.", shape: either(oneOf("strict", "loose"), object(pathsWords))},
+	{name: "preflight", doc: "The limit per address that CORS preflights stand under, or off. Default: 600/min.", shape: aText},
+	{name: "identities", doc: "How clients are told apart.", shape: object(identitiesWords)},
+	{name: "limits", doc: "The limits. All that match a request apply, all or nothing.", shape: listOf(either(
+		object(limitWords, "name", "per", "limit"), object(limitWords, "name", "per", "quota")))},
+	{name: "plans", instead: "give each group of clients a limit of its own"},
+	{name: "overrides", instead: "give that client a limit of its own"},
+	{name: "on_error", instead: "leave it out: the counts are in this process and do not fail"},
+	{name: "queue", instead: "use a leaky_bucket, or max_wait on a token_bucket"},
+	{name: "concurrency", instead: "limit the rate"},
+}
+
+var serverWords = []word{
+	{name: "listen", doc: "Where clients come in, host:port. Default: 127.0.0.1:8080.", shape: aText},
+	{name: "metrics", doc: "Where health and metrics are told, host:port, or off. Default: 127.0.0.1:9901.", shape: aText},
+	{name: "upstream", doc: "The API behind the gateway, an http or https URL.", shape: aText},
+	{name: "tls", doc: "The certificate for listen; plain HTTP without it.", shape: object(tlsWords, "cert", "key")},
+	{name: "timeouts", doc: "How long the gateway waits for what.", shape: object(timeoutWords)},
+	{name: "max_header_bytes", doc: "The largest request header. Default: 64KiB.", shape: aSize},
+	{name: "max_body_bytes", doc: "The largest request body. Default: 100MiB.", shape: aSize},
+	{name: "admin", instead: "change the file and restart; health and metrics are on `metrics`"},
+}
+
+var tlsWords = []word{
+	{name: "cert", doc: "The certificate chain, a PEM file.", shape: aText},
+	{name: "key", doc: "Its private key, a PEM file.", shape: aText},
+}
+
+var timeoutWords = []word{
+	{name: "read_header", doc: "For a client to send its header. Default: 10s.", shape: aDuration},
+	{name: "idle", doc: "For which a kept connection may be silent. Default: 2m.", shape: aDuration},
+	{name: "dial", doc: "For a connection to the upstream. Default: 5s.", shape: aDuration},
+	{name: "response_header", doc: "For the upstream's answer to begin. Default: 1m.", shape: aDuration},
+	{name: "drain", doc: "For requests in flight when the gateway stops. Default: 30s.", shape: aDuration},
+}
+
+var storeWords = []word{
+	{name: "memory", doc: "Counts in this process.", shape: object(memoryWords)},
+	{name: "redis", instead: "use memory; gateways that share counts come later"},
+}
+
+var memoryWords = []word{
+	{name: "max_keys", doc: "The most keys kept. Default: 1_000_000.", shape: aNumber(1, maxKeys)},
+	{name: "max_log_bytes", doc: "The most memory for all sliding logs together. Default: 256MiB.", shape: aSize},
+	{name: "save", doc: "The file in which counts survive a restart. Default: none.", shape: aText},
+}
+
+var corsWords = []word{
+	{name: "origins", doc: "Origins such as https://app.example.com, or * for any.", shape: oneOrList(aText)},
+}
+
+var pathsWords = []word{
+	{name: "loose", doc: "Let through what an upstream might read otherwise. Default: false.", shape: aBoolean},
+	{name: "fold_case", doc: "Match paths without regard to case. Default: false.", shape: aBoolean},
+	{name: "ignore_trailing_slash", doc: "Match /a/ as /a. Default: false.", shape: aBoolean},
+}
+
+var identitiesWords = []word{
+	{name: "address", doc: "How a client's address is found.", shape: object(addressWords)},
+	{name: "api_key", instead: "count per: {header: X-API-Key}, which checks no key, or per: address"},
+	{name: "user", instead: "count per: address"},
+	{name: "jwt", instead: "count per: address"},
+}
+
+var addressWords = []word{
+	{name: "trusted_proxies", doc: "Addresses and ranges whose forwarding header is believed. Default: none.", shape: oneOrList(aText)},
+	{name: "header", doc: "The forwarding header. Default: X-Forwarded-For.", shape: aText},
+	{name: "ipv6_prefix", doc: "How many bits of an IPv6 address are one client. Default: 64.", shape: aNumber(1, 128)},
+	{name: "ipv6_outer", doc: "A wider IPv6 range that has a multiple of each limit per address. Default: {prefix: 48, times: 16}.",
+		shape: either(oneOf("off"), object(outerWords))},
+}
+
+var outerWords = []word{
+	{name: "prefix", doc: "The bits of the wider range. Default: 48.", shape: aNumber(1, 127)},
+	{name: "times", doc: "How many times the limit it has. Default: 16.", shape: aNumber(1, maxTimes)},
+}
+
+var limitWords = []word{
+	{name: "name", doc: "The limit's name: a part of each of its keys.", shape: matching(namePattern)},
+	{name: "match", doc: "Patterns of requests. Default: all.", shape: oneOrList(aText)},
+	{name: "except", doc: "Patterns of requests that are not under it.", shape: oneOrList(aText)},
+	{name: "per", doc: "Whose budget a request is counted against.", shape: either(oneOf("address", "everyone"), object(perWords))},
+	{name: "limit", doc: "Units per period: 100/min burst 20, or unlimited.", shape: aText},
+	{name: "quota", doc: "Units per calendar period: 1000/month, or unlimited.", shape: aText},
+	{name: "starts_at", doc: "Where a quota's period starts: HH:MM; mon 06:00; 15 06:00; 04-06 06:00.", shape: either(aText, aNumber(1, 31))},
+	{name: "algorithm", doc: "How a limit decides. Default: token_bucket.", shape: oneOf("token_bucket", "leaky_bucket", "fixed_window", "sliding_counter", "sliding_log")},
+	{name: "max_wait", doc: "How long a token_bucket may let a request wait instead of refusing it.", shape: aDuration},
+	{name: "cost", doc: "What a request costs, or a cost by pattern. Default: 1.", shape: either(aNumber(1, maxCost), mapOf(aNumber(0, maxCost)))},
+	{name: "charge", doc: "Which requests are charged. Default: admitted.", shape: oneOf("admitted", "attempts")},
+	{name: "stagger", doc: "Start each key's windows at an offset of its own. Default: false.", shape: aBoolean},
+	{name: "show", doc: "Tell clients of it. Default: true, but false per everyone, in shadow and unlimited.", shape: aBoolean},
+	{name: "mode", doc: "enforce, shadow (count and report only) or off. Default: enforce.", shape: oneOf("enforce", "shadow", "off")},
+	{name: "failure", instead: "use charge: attempts, which counts every request"},
+	{name: "on_error", instead: "leave it out: the counts are in this process and do not fail"},
+	{name: "on_limit", instead: "leave it out: what is over a limit is refused"},
+	{name: "warn_at", instead: "watch the metrics"},
+	{name: "lease", instead: "leave it out: the counts are in this process"},
+	{name: "queue", instead: "use a leaky_bucket, or max_wait on a token_bucket"},
+	{name: "concurrency", instead: "limit the rate"},
+}
+
+var perWords = []word{
+	{name: "header", doc: "The value of a request header; anybody can send any.", shape: aText},
+	{name: "path", doc: "The value of a wildcard of the patterns in match.", shape: aText},
+	{name: "claimed", instead: "count per: address"},
+	{name: "all", instead: "write one limit for each"},
+	{name: "api_key", instead: "count per: {header: X-API-Key}, which checks no key, or per: address"},
+	{name: "user", instead: "count per: address"},
+}
+
+// laterValues are values that are not built yet, and what to write instead.
+var laterValues = map[string]string{
+	"api_key":  "count per: {header: X-API-Key}, which checks no key, or per: address",
+	"user":     "count per: address",
+	"jwt":      "count per: address",
+	"failures": "use charge: attempts, which counts every request",
+}
+
+// A table is a mapping with its words, for hints about words in the wrong place.
+var tables = []struct {
+	path  string
+	words []word
+}{
+	{"", fileWords}, {"server", serverWords}, {"server.tls", tlsWords}, {"server.timeouts", timeoutWords},
+	{"store", storeWords}, {"store.memory", memoryWords}, {"cors", corsWords}, {"paths", pathsWords},
+	{"identities", identitiesWords}, {"identities.address", addressWords},
+	{"identities.address.ipv6_outer", outerWords}, {"a limit", limitWords}, {"per", perWords},
+}
+
+// mapping reads a mapping of known words. Unknown words, words that are not
+// built yet and doubles are problems; what is left is there by name. Of doubles
+// the first counts, so that its value is checked too.
+func (r *reader) mapping(n *node, what string, words []word) map[string]entry {
+	if n.kind != mapping {
+		r.wrongKind(n, what, "a mapping of words: "+strings.Join(names(words), ", "))
+		return nil
+	}
+	found := map[string]entry{}
+	for _, e := range n.entries {
+		i := slices.IndexFunc(words, func(w word) bool { return w.name == e.key.text })
+		first, double := found[e.key.text]
+		switch {
+		case double:
+			r.fault(e.key, fmt.Sprintf("%q is written twice", e.key.text), fmt.Sprintf("the first is in line %d: remove one", first.key.line))
+		case i < 0:
+			r.fault(e.key, fmt.Sprintf("unknown word %q in %s", e.key.text, what), suggest(e.key.text, words))
+			continue
+		case words[i].instead != "":
+			r.notYet(e.key, words[i].instead)
+		}
+		if !double {
+			found[e.key.text] = e
+		}
+	}
+	for name := range found {
+		if i := slices.IndexFunc(words, func(w word) bool { return w.name == name }); words[i].instead != "" {
+			delete(found, name)
+		}
+	}
+	return found
+}
+
+func (r *reader) notYet(n *node, instead string) {
+	r.fault(n, fmt.Sprintf("%q is not built yet", n.text), "meanwhile: "+instead)
+}
+
+// names are the words that can be used.
+func names(words []word) (out []string) {
+	for _, w := range words {
+		if w.instead == "" {
+			out = append(out, w.name)
+		}
+	}
+	return out
+}
+
+// suggest is a hint for an unknown word: one spelt alike, else the place where
+// that very word belongs, else the list.
+func suggest(wrong string, words []word) string {
+	known := names(words)
+	if near := nearest(wrong, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	for _, t := range tables {
+		if slices.Contains(names(t.words), wrong) {
+			if t.path == "" {
+				return fmt.Sprintf("%q belongs at the top of the file", wrong)
+			}
+			return fmt.Sprintf("%q belongs in %s", wrong, t.path)
+		}
+	}
+	return "known here: " + strings.Join(known, ", ")
+}
+
+// nearest is the choice that is at most a third of its letters away, or "".
+func nearest(wrong string, choices []string) string {
+	wrong = strings.ToLower(strings.ReplaceAll(wrong, "-", "_"))
+	best, least := "", 1<<30
+	for _, c := range choices {
+		if d := distance(wrong, strings.ReplaceAll(c, "-", "_")); d < least && d <= max(1, len(c)/3) {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+// distance is the number of letters to insert, delete, replace or swap with a
+// neighbour. Words much longer than any choice are as far as they are long.
+func distance(a, b string) int {
+	if len(a) > 64 {
+		return len(a)
+	}
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			differ := 1
+			if a[i-1] == b[j-1] {
+				differ = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+differ)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
