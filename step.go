@@ -34,6 +34,7 @@ func (r *Rule) Advance(c *Cell, now Instant, cost int64, d *Decision) {
 // advance is Advance; attempts says whether a denied take is charged too.
 func (r *Rule) advance(c *Cell, now Instant, cost int64, d *Decision, attempts bool) {
 	*d = Decision{}
+	attempts = attempts && cost > 0 // a peek is none: it is allowed, whatever is owed
 	if !r.counts() {
 		c.forget()
 		r.trivial(cost, d)
