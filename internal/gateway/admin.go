@@ -15,7 +15,7 @@ type admin struct {
 }
 
 func newAdmin(g *Gateway) (*admin, error) {
-	l, err := listen(g.o.Server.Metrics)
+	l, err := listen(g.o.Server.Metrics, "--metrics")
 	if err != nil {
 		return nil, err
 	}

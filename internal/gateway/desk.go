@@ -230,7 +230,7 @@ func cut(text string, n int) string {
 // clientText is the client's address: the one that limits by address go by.
 func (g *Gateway) clientText(r *http.Request) string {
 	q := identity.Request{Peer: peerOf(r), Header: r.Header}
-	client := g.o.Address.Client(&q)
+	client := g.address.Client(&q)
 	if !client.IsValid() {
 		return "unix"
 	}

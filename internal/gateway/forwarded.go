@@ -20,12 +20,12 @@ var claims = [...]string{"X-Real-Ip", "X-Forwarded-Port", "X-Forwarded-Prefix"}
 func (g *Gateway) forward(pr *httputil.ProxyRequest) {
 	in, out := pr.In.Header, pr.Out.Header
 	peer := peerOf(pr.In)
-	trusted := g.o.Address.Trusts(peer)
+	trusted := g.address.Trusts(peer)
 	if !trusted {
 		for _, name := range claims {
 			delete(out, name)
 		}
-		delete(out, g.o.Address.HeaderName())
+		delete(out, g.address.HeaderName())
 	}
 	chain := ""
 	if trusted {
@@ -62,11 +62,11 @@ func first(values []string, otherwise string) string {
 // watchProxies warns once when a private address that is not trusted sends the
 // forwarding header: most likely a proxy, whose clients then share one budget.
 func (g *Gateway) watchProxies(r *http.Request) {
-	name := g.o.Address.HeaderName()
+	name := g.address.HeaderName()
 	if len(r.Header[name]) == 0 || g.o.Telemetry.Told(telemetry.UntrustedProxy) {
 		return
 	}
-	if peer := peerOf(r); isPrivate(peer) && !g.o.Address.Trusts(peer) {
+	if peer := peerOf(r); isPrivate(peer) && !g.address.Trusts(peer) {
 		g.o.Telemetry.Warn(telemetry.UntrustedProxy, "", "a private address that is not trusted sends "+name+
 			": if it is your proxy, name it in identities.address.trusted_proxies, or all its clients are counted as one")
 	}

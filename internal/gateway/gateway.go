@@ -23,9 +23,6 @@ type Options struct {
 	Server config.Server
 	// Engine decides.
 	Engine *policy.Engine
-	// Address finds a client's address, for the log and for X-Forwarded-For; nil
-	// believes the socket alone.
-	Address *identity.Address
 	// Telemetry counts.
 	Telemetry *telemetry.Telemetry
 	// Log hears of starts, stops and failures; nil drops them.
@@ -42,6 +39,7 @@ type Options struct {
 type Gateway struct {
 	o        Options
 	log      *slog.Logger
+	address  *identity.Address
 	public   *http.Server
 	listener *listener
 	admin    *admin // nil when there is no metrics address
@@ -56,13 +54,13 @@ func New(o Options) (*Gateway, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Address == nil {
-		o.Address = new(identity.Address)
-	}
 	if err := checkUpstream(o.Server.Upstream); err != nil {
 		return nil, err
 	}
-	g := &Gateway{o: o, log: o.Log}
+	g := &Gateway{o: o, log: o.Log, address: o.Engine.Policy().Address}
+	if g.address == nil {
+		g.address = new(identity.Address) // which believes the socket alone
+	}
 	g.public = &http.Server{
 		ReadHeaderTimeout:            o.Server.Timeouts.ReadHeader,
 		IdleTimeout:                  o.Server.Timeouts.Idle,
@@ -85,7 +83,7 @@ func New(o Options) (*Gateway, error) {
 	limits := httplimit.New(o.Engine, httplimit.Options{Observe: g.observe})
 	g.public.Handler = g.desk(limits(g.bounds(newProxy(g))))
 
-	public, err := listen(o.Server.Listen)
+	public, err := listen(o.Server.Listen, "--listen")
 	if err != nil {
 		return nil, err
 	}

@@ -16,12 +16,13 @@ import (
 // a whole answer, which may be a stream without end.
 const writeTimeout = time.Minute
 
-// listen listens on an address, host:port. Its errors are sentences.
-func listen(address string) (*net.TCPListener, error) {
+// listen listens on an address, host:port. Its errors are sentences, and name the
+// flag that chooses another address.
+func listen(address, flag string) (*net.TCPListener, error) {
 	l, err := net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("cannot listen on %s: another program has the port; choose another one, with --listen or in the file", address)
+		return nil, fmt.Errorf("cannot listen on %s: another program has the port; choose another one, with %s or in the policy file", address, flag)
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("cannot listen on %s: the system does not allow it (ports under 1024 want a privilege)", address)
 	case err != nil:

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,14 +17,14 @@ const neverAfter = 10_000
 
 // limit counts the decisions of one limit.
 type limit struct {
-	name                  string
-	allowed, denied, shad prometheus.Counter
-	matched               atomic.Bool
-	watchKeys             bool // whether one key with most of the traffic is news
-	keys                  sketch
+	name                    string
+	allowed, denied, shadow prometheus.Counter
+	applied                 atomic.Bool
+	watchKeys               bool // whether one key with most of the traffic is news
+	keys                    sketch
 }
 
-func (t *Telemetry) addLimits(p *policy.Policy) {
+func (t *Telemetry) addLimits(e *policy.Engine) {
 	decisions := t.counters("comporta_decisions_total",
 		"Decisions of each limit; a shadow_denied one refused nothing.", "limit", "decision")
 	add := func(name string) *limit {
@@ -31,20 +32,17 @@ func (t *Telemetry) addLimits(p *policy.Policy) {
 			name:    name,
 			allowed: decisions.WithLabelValues(name, "allowed"),
 			denied:  decisions.WithLabelValues(name, "denied"),
-			shad:    decisions.WithLabelValues(name, "shadow_denied"),
+			shadow:  decisions.WithLabelValues(name, "shadow_denied"),
 		}
 	}
-	for _, l := range p.Limits {
+	for _, l := range e.Limits() {
 		counted := add(l.Name)
-		counted.watchKeys = l.Per != nil && l.Per.String() != "everyone"
-		counted.matched.Store(l.Mode == policy.Off)
+		// What the engine put beside the policy's limits may well stay idle.
+		written := slices.Contains(e.Policy().Limits, l)
+		counted.watchKeys = written && l.Per.String() != "everyone"
+		counted.applied.Store(!written)
 		t.limits[l] = counted
 	}
-	if p.Preflight != nil {
-		t.limits[p.Preflight] = add(p.Preflight.Name)
-		t.limits[p.Preflight].matched.Store(true)
-	}
-	t.others = add("*other")
 }
 
 // Observe counts a verdict and the decisions in it.
@@ -54,20 +52,17 @@ func (t *Telemetry) Observe(v *policy.Verdict) {
 	}
 	for i := range v.Applied {
 		a := &v.Applied[i]
-		l, ok := t.limits[a.Limit]
-		if !ok {
-			l = t.others
-		}
+		l := t.limits[a.Limit]
 		switch {
 		case a.Decision.Allowed:
 			l.allowed.Inc()
 		case a.Limit.Mode == policy.Shadow:
-			l.shad.Inc()
+			l.shadow.Inc()
 		default:
 			l.denied.Inc()
 		}
-		if !l.matched.Load() {
-			l.matched.Store(true)
+		if !l.applied.Load() {
+			l.applied.Store(true)
 		}
 		if l.watchKeys && l.keys.add(maphash.String(t.seed, a.Identity)) {
 			t.Warn(OneKey, l.name, fmt.Sprintf("one key had more than half of %d requests in a row: "+
@@ -82,7 +77,7 @@ func (t *Telemetry) Observe(v *policy.Verdict) {
 // warnOfIdleLimits tells of the limits that no verdict has held yet.
 func (t *Telemetry) warnOfIdleLimits() {
 	for _, l := range t.limits {
-		if !l.matched.Load() {
+		if !l.applied.Load() {
 			t.Warn(NeverApplied, l.name, fmt.Sprintf("the limit applied to none of the first %d requests: "+
 				"look at its match, and at whether clients show the identity that it is per", neverAfter))
 		}

@@ -16,8 +16,8 @@ import (
 
 // Options say what is counted.
 type Options struct {
-	// Policy names the limits.
-	Policy *policy.Policy
+	// Engine names the limits.
+	Engine *policy.Engine
 	// Store tells how the store is, when metrics are asked for; nil tells nothing.
 	Store func() StoreStats
 	// Log hears the warnings; nil drops them.
@@ -28,8 +28,8 @@ type Options struct {
 
 // StoreStats are a store's numbers at one moment.
 type StoreStats struct {
-	// Keys are live now.
-	Keys int64
+	// Keys are live now; LogBytes is what sliding logs take.
+	Keys, LogBytes int64
 	// Evictions, Overflows and ClockFaults have happened since the start: keys
 	// dropped for room, calls that found no room, clocks that stepped back.
 	Evictions, Overflows, ClockFaults int64
@@ -84,7 +84,6 @@ type Telemetry struct {
 	failed   [failures]prometheus.Counter
 	unsure   prometheus.Counter // the store could not answer
 	limits   map[*policy.Limit]*limit
-	others   *limit // limits that the policy does not list
 
 	seen     atomic.Int64 // verdicts
 	seed     maphash.Seed
@@ -130,7 +129,7 @@ func New(o Options) *Telemetry {
 		t.registry.MustRegister(newStoreCollector(o.Store))
 	}
 	t.warnings = newWarnings(o.Log, t.counters("comporta_warnings_total", "Warnings about the set-up, each logged once.", "code"))
-	t.addLimits(o.Policy)
+	t.addLimits(o.Engine)
 	return t
 }
 

@@ -1,0 +1,25 @@
+package main
+
+import "fmt"
+
+// checkCmd tells what a policy file means, or all that is wrong with it.
+type checkCmd struct {
+	File string `arg:"" help:"The policy file."`
+	JSON bool   `name:"json" help:"Print it as JSON."`
+}
+
+// Run prints the policy on the standard output, defaults included, and warnings
+// on the standard error. It opens no port and no other file.
+func (c *checkCmd) Run(std *streams) error {
+	cfg, err := load(c.File, std)
+	if err != nil {
+		return err
+	}
+	for _, w := range cfg.Warnings {
+		fmt.Fprintln(std.Err, w)
+	}
+	if c.JSON {
+		return cfg.WriteJSON(std.Out)
+	}
+	return cfg.WriteText(std.Out)
+}

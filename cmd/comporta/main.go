@@ -1,0 +1,112 @@
+// Command comporta limits how often clients may call an HTTP API: a gateway in
+// front of any upstream, a checker of its policy files, a simulator of limits.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	_ "time/tzdata" // quotas have time zones wherever the binary runs
+
+	"github.com/alecthomas/kong"
+)
+
+// commands are the words after comporta.
+type commands struct {
+	Serve    serveCmd    `cmd:"" help:"Limit the requests to an upstream. With no flags: a demonstration."`
+	Check    checkCmd    `cmd:"" help:"Check a policy file and print it as understood."`
+	Schema   schemaCmd   `cmd:"" help:"Print the JSON Schema of policy files."`
+	Simulate simulateCmd `cmd:"" help:"Play written-down arrivals against a limit."`
+	Version  versionCmd  `cmd:"" help:"Print the version."`
+}
+
+// streams are the standard streams, so that commands can be run in tests.
+type streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Exit codes. A usage error is a word or flag that does not exist.
+const (
+	exitOK = iota
+	exitFailed
+	exitUsage
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	os.Exit(run(ctx, os.Args[1:], &streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// errReported is a failure whose words have been written already.
+var errReported = errors.New("reported")
+
+// run carries out one command line and is its exit code. What goes wrong is told
+// on std.Err, prefixed with the program's name.
+func run(ctx context.Context, args []string, std *streams) (code int) {
+	// kong asks to exit after --help; there it has nothing more to do.
+	type exit int
+	defer func() {
+		if p := recover(); p != nil {
+			asked, ok := p.(exit)
+			if !ok {
+				panic(p)
+			}
+			code = int(asked)
+		}
+	}()
+
+	parser, err := kong.New(new(commands),
+		kong.Name("comporta"),
+		kong.Description("Rate limits for HTTP APIs, exact to the microsecond."),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Writers(std.Out, std.Err),
+		kong.Exit(func(code int) { panic(exit(code)) }),
+		kong.Bind(std),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+	)
+	if err != nil {
+		panic(err) // the commands themselves are ill-formed
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	command, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(std.Err, "comporta: %v; comporta --help tells the commands\n", err)
+		return exitUsage
+	}
+	switch err := command.Run(); {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errReported):
+		return exitFailed
+	default:
+		fmt.Fprintf(std.Err, "comporta: %s\n", strings.TrimPrefix(err.Error(), "comporta: "))
+		return exitFailed
+	}
+}
+
+type versionCmd struct{}
+
+// Run prints the module's version, as the go command built it in.
+func (versionCmd) Run(std *streams) error {
+	_, err := fmt.Fprintln(std.Out, "comporta", version())
+	return err
+}
+
+// version is what the go command recorded: a tag, a pseudo-version, or (devel).
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(unknown)"
+}
