@@ -154,13 +154,15 @@ func writeFile(name string, write func(io.Writer) error) error {
 // screenOf is what is known of the other end: a terminal tells its width and has
 // colours, unless NO_COLOR is set; anything else is 80 columns, or COLUMNS.
 func screenOf(w io.Writer) sim.Screen {
+	screen := sim.Screen{Width: 80}
+	if width, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && width > 0 && width <= 1000 {
+		screen.Width = width
+	}
 	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		screen.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
-			return sim.Screen{Width: width, Color: os.Getenv("NO_COLOR") == ""}
+			screen.Width = width
 		}
 	}
-	if width, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && width > 0 && width <= 1000 {
-		return sim.Screen{Width: width}
-	}
-	return sim.Screen{Width: 80}
+	return screen
 }

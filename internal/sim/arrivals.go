@@ -78,7 +78,7 @@ func parseBurst(text string, cost int64) (Burst, error) {
 	if !found {
 		return Burst{}, fmt.Errorf("%q is no arrival: write COUNT@TIME, like 7@0s", text)
 	}
-	n, err := strconv.ParseUint(count, 10, 31)
+	n, err := strconv.ParseUint(strings.ReplaceAll(count, "_", ""), 10, 31)
 	if err != nil || n < 1 || n > MaxArrivals {
 		return Burst{}, fmt.Errorf("%q: the count %q is no whole number from 1 to %d", text, count, MaxArrivals)
 	}
@@ -96,7 +96,7 @@ func parseBurst(text string, cost int64) (Burst, error) {
 				return Burst{}, fmt.Errorf("%q: %w", text, err)
 			}
 		case "cost":
-			b.Cost, err = strconv.ParseInt(pair[1], 10, 64)
+			b.Cost, err = strconv.ParseInt(strings.ReplaceAll(pair[1], "_", ""), 10, 64)
 			if err == nil {
 				err = comporta.CheckCost(b.Cost)
 			}
@@ -204,8 +204,13 @@ func timeText(d time.Duration) string {
 		return d.String()
 	}
 	text := d.String()
-	text = strings.TrimSuffix(text, "m0s") + map[bool]string{true: "m"}[strings.HasSuffix(text, "m0s")]
-	return strings.TrimSuffix(text, "h0m") + map[bool]string{true: "h"}[strings.HasSuffix(text, "h0m")]
+	if whole, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = whole + "m"
+	}
+	if whole, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = whole + "h"
+	}
+	return text
 }
 
 // unitsText is a number of units; the largest stands for no limit at all.

@@ -91,7 +91,10 @@ func (c *canvas) write(w io.Writer, color bool) error {
 		for _, cell := range row {
 			if color && cell.ink != now && cell.char != ' ' {
 				now = cell.ink
-				fmt.Fprintf(out, "\x1b[0;%sm", now)
+				out.WriteString("\x1b[0m")
+				if now != plain {
+					fmt.Fprintf(out, "\x1b[%sm", now)
+				}
 			}
 			out.WriteRune(cell.char)
 		}

@@ -29,10 +29,23 @@ func (k *key) keep(c *comporta.Cell) {
 	if !c.Changed {
 		return
 	}
-	k.state, k.entries = c.State, k.entries.Apply(c.Edit)
-	// Takes of one instant share an entry, so that a burst costs no more than one take.
-	if n := len(k.entries); n > 1 && k.entries[n-1].At == k.entries[n-2].At {
-		k.entries[n-2].Cost += k.entries[n-1].Cost
-		k.entries = k.entries[:n-1]
+	k.state = c.State
+	edit := c.Edit
+	if edit.Cut > 0 || edit.Clamping || edit.Back > 0 {
+		k.entries = k.entries.Apply(edit)
+		return
 	}
+	// The usual edit, the oldest leave and one is added, is made in place: nobody
+	// else holds the log, and a long one is not copied for each take.
+	for edit.Dropping && len(k.entries) > 0 && k.entries[0].At <= edit.Drop {
+		k.entries = k.entries[1:]
+	}
+	if edit.Add == 0 {
+		return
+	}
+	if n := len(k.entries); n > 0 && k.entries[n-1].At == edit.AddAt {
+		k.entries[n-1].Cost += edit.Add // takes of one instant share an entry
+		return
+	}
+	k.entries = append(k.entries, comporta.Entry{At: edit.AddAt, Cost: edit.Add})
 }

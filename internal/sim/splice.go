@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,26 +13,35 @@ import (
 // already, so it is valid JSON.
 func replaceWants(line []byte, got []answer) ([]byte, error) {
 	s := splicer{line: line, read: json.NewDecoder(bytes.NewReader(line))}
+	seen := false
 	s.members(func(name string, _ int64) {
 		if name != "takes" {
 			s.skip()
 			return
 		}
 		s.token() // [
-		for i := 0; s.more(); i++ {
-			if i >= len(got) {
-				s.err = errors.Join(s.err, errors.New(`"takes" stands there twice`))
-				return
-			}
+		i := 0
+		for ; i < len(got) && s.more(); i++ {
 			s.row(got[i])
 		}
+		if seen || i < len(got) || s.more() {
+			s.err = cmp.Or(s.err, errTwice)
+		}
+		seen = true
 		s.token() // ]
 	})
+	if s.err == nil && !seen {
+		s.err = errTwice
+	}
 	if s.err != nil {
 		return nil, s.err
 	}
 	return append(s.out, line[s.copied:]...), nil
 }
+
+// errTwice: with two members of one name, in whatever case, not all rows that
+// were answered are those that are written.
+var errTwice = errors.New(`"takes" is wanted once, in lower case`)
 
 // splicer walks a line and copies it with replacements. The first error stops it.
 type splicer struct {

@@ -17,17 +17,14 @@ const (
 	svgTop    = 84.0  // of the first panel: title and legend stand above
 	svgFoot   = 34.0  // below the last panel: the axis' times
 	svgPlaces = 161   // places of bars on an axis
+	svgNumber = 19.0  // room for a number at the end of a bar
 )
 
-// panel is the measure of one run's drawing.
-type panel struct{ head, above, below, space float64 }
+// panel is the measure of one run's drawing: its name, the tallest bars above and
+// below the axis, with room for a number at their ends, and what is left free.
+type panel struct{ head, above, below, free float64 }
 
-var (
-	onlyPanel = panel{head: 0, above: 150, below: 150, space: 0}
-	manyPanel = panel{head: 24, above: 52, below: 52, space: 20}
-)
-
-func (p panel) height() float64 { return p.head + p.above + p.below + p.space }
+func (p panel) height() float64 { return p.head + p.above + p.below + p.free }
 
 // svgStyle gives the picture its looks: on a white card of its own, so that it is
 // read as well on a dark page.
@@ -39,16 +36,16 @@ text{font:13px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,"DejaVu Sans",
 .small{font-size:11.5px}
 .end{text-anchor:end}.mid{text-anchor:middle}
 .in{fill:#8fb8e8}.out{fill:#1f6feb}
-.no{fill:#ffebe9;stroke:#cf222e;stroke-width:1}
+.no{fill:#ffebe9;stroke:#cf222e;stroke-width:1}.no-thin{fill:#f3a6a2}
 .grid{stroke:#eaeef2}.axis{stroke:#57606a;stroke-width:1.2}`
 
 // svg is a picture as it is written.
 type svg struct {
 	bytes.Buffer
 	axis   axis
+	panels panel   // the measure that all panels share
 	wide   float64 // of a bar
-	most   float64 // units of the tallest bar
-	blocky bool    // units are few enough to be drawn one by one
+	unit   float64 // height of one unit
 }
 
 // WriteSVG draws the report as a picture: for each run the arrivals above its
@@ -56,29 +53,35 @@ type svg struct {
 // goes on.
 func (r *Report) WriteSVG(w io.Writer) error {
 	s := &svg{axis: r.axis()}
+	title, tall := r.Runs[0].title(), 200.0
+	if len(r.Runs) > 1 {
+		s.panels = panel{head: 22, free: 12}
+		title, tall = r.widest().String(), 52
+	}
 	all := make([][]bar, len(r.Runs))
-	closest := svgPlaces
+	arrived, left, closest := 0.0, 0.0, svgPlaces
 	for i, run := range r.Runs {
 		all[i] = s.axis.bars(run, svgPlaces)
-		s.most, closest = max(s.most, tallest(all[i])), min(closest, gap(all[i]))
+		for _, b := range all[i] {
+			arrived, left = max(arrived, b.arrived), max(left, b.left)
+		}
+		closest = min(closest, gap(all[i]))
 	}
+	if most := max(arrived, left); most > 0 {
+		s.unit = tall / most
+	}
+	s.panels.above, s.panels.below = arrived*s.unit+svgNumber, left*s.unit+svgNumber
 	s.wide = min(max(float64(closest)*s.pitch()*0.72, 2.5), 22)
-	p := onlyPanel
-	title := r.Runs[0].title()
-	if len(r.Runs) > 1 {
-		p, title = manyPanel, r.widest().String()
-	}
-	s.blocky = s.most <= p.above/5
-	height := svgTop + float64(len(r.Runs))*p.height() + svgFoot
+	height := svgTop + float64(len(r.Runs))*s.panels.height() + svgFoot
 	fmt.Fprintf(s, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" width="%g" height="%g" role="img">`+"\n", svgWidth, height, svgWidth, height)
 	fmt.Fprintf(s, "<title>%s</title>\n<style>%s\n</style>\n", escape(title), svgStyle)
 	fmt.Fprintf(s, `<rect x="0.5" y="0.5" width="%g" height="%g" rx="10" fill="#fff" stroke="#d0d7de"/>`+"\n", svgWidth-1, height-1)
 	s.text(24, 38, "title", title)
 	s.text(24, 62, "soft", r.subtitle())
 	s.legend(svgRight, 34)
-	s.grid(svgTop, height-svgFoot-p.space)
+	s.grid(svgTop, height-svgFoot-s.panels.free)
 	for i, run := range r.Runs {
-		s.panel(svgTop+float64(i)*p.height(), p, run, all[i], len(r.Runs) > 1)
+		s.panel(svgTop+float64(i)*s.panels.height(), run, all[i])
 	}
 	s.WriteString("</svg>\n")
 	if _, err := w.Write(s.Bytes()); err != nil {
@@ -125,9 +128,9 @@ func (s *svg) legend(x, y float64) {
 		class, text string
 		size        float64
 	}{
-		{"out", "goes on", 54},
-		{"no", "denied", 50},
-		{"in", "arrives, admitted", 112},
+		{"out", "admitted", 58},
+		{"no", "denied", 46},
+		{"in", "arrives", 46},
 	} {
 		x -= entry.size
 		s.text(x, y, "small", entry.text)
@@ -145,51 +148,58 @@ func (s *svg) grid(top, bottom float64) {
 	}
 }
 
-func (s *svg) panel(top float64, p panel, run *Run, bars []bar, named bool) {
-	line := top + p.head + p.above
-	if named {
+func (s *svg) panel(top float64, run *Run, bars []bar) {
+	line := top + s.panels.head + s.panels.above
+	if s.panels.head > 0 {
 		s.text(24, top+16, "name", run.Limit.Algorithm.String())
 		s.text(svgRight, top+16, "soft end", run.share())
 	}
-	s.text(24, line-6, "soft small", "arrive")
-	s.text(24, line+15, "soft small", "go on")
-	unit := 0.0
-	if s.most > 0 {
-		unit = (min(p.above, p.below) - 18) / s.most // room for a number at the end of a bar
-	}
+	s.text(24, line-6, "soft small", "arrivals")
+	s.text(24, line+15, "soft small", "admitted")
+	most := tallest(bars)
 	for place, b := range bars {
 		x := s.x(place) - s.wide/2
 		if b.arrived > 0 {
-			s.bar(x, line, unit, -1, 0, b.admitted, "in")
-			s.bar(x, line, unit, -1, b.admitted, b.arrived, "no")
-			s.number(x, line-b.arrived*unit-5, b.arrived)
+			s.bar(x, line, -1, 0, b.admitted, "in")
+			s.bar(x, line, -1, b.admitted, b.arrived, s.denied())
+			if s.roomFor(b.arrived) || b.arrived == most {
+				s.text(x+s.wide/2, line-b.arrived*s.unit-5, "small mid", number(b.arrived))
+				most = 0 // told once
+			}
 		}
 		if b.left > 0 {
-			s.bar(x, line, unit, 1, 0, b.left, "out")
-			s.number(x, line+b.left*unit+13, b.left)
+			s.bar(x, line, 1, 0, b.left, "out")
+			if s.roomFor(b.left) {
+				s.text(x+s.wide/2, line+b.left*s.unit+13, "small mid", number(b.left))
+			}
 		}
 	}
-	s.line(svgLeft-12, line, svgRight+8, line, "axis")
+	s.line(svgLeft-14, line, svgRight+14, line, "axis")
 }
 
 // bar draws the units from one count to another, upward from the line (-1) or
 // downward (1): one by one where they are few.
-func (s *svg) bar(x, line, unit, up, from, to float64, class string) {
+func (s *svg) bar(x, line, up, from, to float64, class string) {
 	piece := to - from
-	if s.blocky {
+	if s.unit >= 5 {
 		piece = 1
 	}
 	for ; from < to; from += piece {
-		near, far := line+up*(from*unit+1.5), line+up*((from+piece)*unit)
+		near, far := line+up*(from*s.unit+1.5), line+up*(from+piece)*s.unit
 		s.rect(x, min(near, far), s.wide, max(math.Abs(far-near), 0.5), class)
 	}
 }
 
-// number writes a count over or under a bar that is wide enough for it.
-func (s *svg) number(x, y, units float64) {
-	if text := number(units); s.wide >= 8*float64(len(text))-4 {
-		s.text(x+s.wide/2, y, "small mid", text)
+// roomFor says whether bars are wide enough for a number at their ends. Where
+// they are not, only the first of the tallest has one, for the scale.
+func (s *svg) roomFor(units float64) bool { return s.wide >= 8*float64(len(number(units)))-4 }
+
+// denied is the class of denied arrivals: outlined, where there is room for a line.
+func (s *svg) denied() string {
+	if s.wide < 5 {
+		return "no-thin"
 	}
+	return "no"
 }
 
 // point is a coordinate, to a tenth.

@@ -9,7 +9,7 @@ import (
 const (
 	gutter    = 10 // columns left of a timeline, for its words
 	leastPlot = 10 // columns that a timeline is never narrower than
-	tallRows  = 8
+	tallRows  = 10 // blocks of the tallest bar
 )
 
 // newCanvas is as wide as the screen, or a little wider than a very narrow one.
@@ -53,16 +53,17 @@ func (r *Report) timeline(run *Run, s Screen) *canvas {
 	c := s.newCanvas(gutter)
 	p := newPlot(c, r.axis(), gutter)
 	bars := p.axis.bars(run, p.places)
-	if gap(bars) > 4 {
+	if gap(bars) >= 4 {
 		p.wide = 3
 	}
-	most := tallest(bars)
+	most, dense := tallest(bars), gap(bars) == 1
 	if most == 0 {
 		return c // nothing but looks
 	}
-	scale := max(most/tallRows, 1)
+	scale := easyScale(most)
 	rows := blocks(most, scale)
 
+	untold := true // where bars stand side by side, only the first of the tallest has its number
 	c.text(1, 0, "arrivals", plain)
 	for place, b := range bars {
 		all := blocks(b.arrived, scale)
@@ -80,7 +81,10 @@ func (r *Report) timeline(run *Run, s Screen) *canvas {
 				p.column(rows-i, place, '░', bad)
 			}
 		}
-		p.label(rows-all, p.left+place, gutter, number(b.arrived), plain)
+		if !dense || all == rows && untold {
+			p.label(rows-all, p.left+place, gutter, number(b.arrived), plain)
+			untold = false
+		}
 	}
 	p.time(rows + 1)
 	below := rows + 3
@@ -90,7 +94,7 @@ func (r *Report) timeline(run *Run, s Screen) *canvas {
 		for i := range all {
 			p.column(below+i, place, '█', good)
 		}
-		if all > 0 {
+		if all > 0 && !dense {
 			p.label(below+all, p.left+place, gutter, number(b.left), plain)
 		}
 	}
@@ -106,7 +110,18 @@ func (c *canvas) legend(scale float64) {
 	c.set(row, 12, '░', bad)
 	c.text(row, 14, "denied", plain)
 	if scale > 1 {
-		c.text(row, 22, "one block is "+number(math.Round(scale*10)/10), faint)
+		c.text(row, 22, "a block stands for "+number(scale), faint)
+	}
+}
+
+// easyScale is how many units a block stands for: 1, 2, 5, 10, 20 and so on.
+func easyScale(most float64) float64 {
+	for ten := 1.0; ; ten *= 10 {
+		for _, scale := range []float64{ten, 2 * ten, 5 * ten} {
+			if most <= scale*tallRows {
+				return scale
+			}
+		}
 	}
 }
 
@@ -152,7 +167,7 @@ func (r *Report) strips(s Screen) *canvas {
 	if most == 0 {
 		return c
 	}
-	if closest > 4 {
+	if closest >= 4 {
 		p.wide = 3
 	}
 	p.strip(0, "arrivals", all[0], most, plain, func(b bar) float64 { return b.arrived })

@@ -79,6 +79,9 @@ func answerVector(line []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("limit: %w", err)
 	}
+	if v.Takes == nil {
+		return nil, errors.New(`"takes" is missing`)
+	}
 	got := make([]answer, len(v.Takes))
 	open := make([]comporta.Receipt, len(v.Takes)) // what is not settled yet
 	var k key
