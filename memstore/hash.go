@@ -28,20 +28,22 @@ func (k *hashKey) sum(key *comporta.Key) hash {
 	v3 ^= m
 	v0, v1, v2, v3 = round(v0, v1, v2, v3)
 	v0 ^= m
-	for _, part := range [2]string{key.Limit, key.Identity} {
-		for len(part) >= 8 {
-			m = word(part)
-			v3 ^= m
-			v0, v1, v2, v3 = round(v0, v1, v2, v3)
-			v0 ^= m
-			part = part[8:]
-		}
-		if len(part) > 0 {
-			m = tail(part)
+	part := key.Limit
+	for range 2 {
+		full := len(part) &^ 7
+		for i := 0; i < full; i += 8 {
+			m = word(part[i:])
 			v3 ^= m
 			v0, v1, v2, v3 = round(v0, v1, v2, v3)
 			v0 ^= m
 		}
+		if full < len(part) {
+			m = tail(part, full)
+			v3 ^= m
+			v0, v1, v2, v3 = round(v0, v1, v2, v3)
+			v0 ^= m
+		}
+		part = key.Identity
 	}
 
 	v2 ^= 0xee
@@ -76,8 +78,11 @@ func word(s string) uint64 {
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// tail is up to 7 bytes.
-func tail(s string) (m uint64) {
+// tail is the last 1 to 7 bytes, from index full on.
+func tail(s string, full int) (m uint64) {
+	if full > 0 { // one load, of which the bytes that came before are shifted out
+		return word(s[len(s)-8:]) >> (8 * (8 - (len(s) - full)))
+	}
 	for i := range len(s) {
 		m |= uint64(s[i]) << (8 * i)
 	}
