@@ -163,9 +163,6 @@ func seconds(d time.Duration) int64 {
 	return s
 }
 
-// empty says that there is nothing to put into any answer.
-func (f *fields) empty() bool { return f.values == [fieldCount]string{} && f.barred == 0 }
-
 // put writes the fields into a header, beside or instead of those that are there.
 func (f *fields) put(h http.Header) {
 	f.putNumbers(h, limitField)

@@ -37,7 +37,7 @@ func New(engine *policy.Engine, o Options) func(http.Handler) http.Handler {
 	p := engine.Policy()
 	sets := setsOf(p.Headers)
 	shared := guard{
-		engine: engine, paths: p.Paths, observe: o.Observe,
+		engine: engine, observe: o.Observe,
 		sets: sets, cors: newCORS(p.CORS, sets),
 		desks: &sync.Pool{New: func() any { return new(desk) }},
 	}
@@ -52,7 +52,6 @@ func New(engine *policy.Engine, o Options) func(http.Handler) http.Handler {
 type guard struct {
 	next    http.Handler
 	engine  *policy.Engine
-	paths   policy.Paths
 	observe func(*policy.Verdict, *http.Request)
 	sets    sets
 	cors    *cors
@@ -68,9 +67,9 @@ type desk struct {
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path, r, err := clean(g.paths, r)
+	path, r, err := clean(g.engine, r)
 	if err != nil {
-		g.answerProblem(w, r, http.StatusBadRequest, err.Error())
+		g.answerProblem(w, r, http.StatusBadRequest, "The request was refused: "+err.Error()+".")
 		return
 	}
 	d := g.desks.Get().(*desk)
@@ -85,11 +84,17 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.leave(d)
 		return
 	}
+	if len(v.Applied) == 0 {
+		g.leave(d)
+		g.next.ServeHTTP(w, r)
+		return
+	}
 	answer := &response{ResponseWriter: w, cors: g.cors}
 	d.text = answer.work(v, g.sets, d.text[:0])
 	delay := v.Delay
 	g.leave(d)
 	if delay > 0 && !wait(r.Context(), delay) {
+		answer.put(w.Header())
 		g.answerProblem(w, r, http.StatusServiceUnavailable, "The wait for the request's turn was cut short.")
 		return
 	}

@@ -20,7 +20,7 @@ func PerAddress(store comporta.Store, limit string) (func(http.Handler) http.Han
 	}
 	engine, err := policy.NewEngine(&policy.Policy{
 		Limits: []*policy.Limit{{Name: "default", Per: &identity.Address{}, Limit: l}},
-	}, store)
+	}, store, policy.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("httplimit: %w", err)
 	}

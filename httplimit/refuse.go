@@ -55,7 +55,7 @@ func appendQuotaExceeded(buf []byte, v *policy.Verdict) []byte {
 	buf = append(buf, `","violated-policies":[`...)
 	separator := ""
 	for i := range v.Applied {
-		if a := &v.Applied[i]; a.Shown && !a.Decision.Allowed {
+		if a := &v.Applied[i]; a.Shown && !a.Decision.Allowed && a.Limit.Mode != policy.Shadow {
 			buf = append(append(append(append(buf, separator...), '"'), a.Limit.Name...), '"')
 			separator = ","
 		}

@@ -1,28 +1,42 @@
 package httplimit
 
 import (
+	"errors"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 
 	"github.com/comporta/comporta/identity"
 	"github.com/comporta/comporta/policy"
 )
 
+// errOpaque is of a target such as http:admin, whose path is nowhere to be seen.
+var errOpaque = errors.New("the request target has no path")
+
 // clean is the request with its path normalised, and that path decoded, as
-// limits match it. What was matched is what goes on; the request that came in is
-// left alone, RequestURI, which is what the client sent, in both.
-func clean(paths policy.Paths, r *http.Request) (decoded string, cleaned *http.Request, err error) {
-	if !strings.HasPrefix(r.URL.Path, "/") { // CONNECT, OPTIONS *
-		return r.URL.Path, r, nil
+// limits match it. What was matched is what goes on. The request that came in is
+// left alone, and so, in both, is RequestURI, which is what the client sent.
+func clean(engine *policy.Engine, r *http.Request) (decoded string, cleaned *http.Request, err error) {
+	switch {
+	case r.URL.Opaque != "":
+		return "", r, errOpaque
+	case r.Method == http.MethodConnect && r.URL.Path == "":
+		return "", r, nil
 	}
 	escaped := r.URL.EscapedPath()
-	forward, decoded, err := paths.Clean(escaped)
+	forward, decoded, err := engine.CleanPath(escaped)
 	if err != nil || forward == escaped {
 		return decoded, r, err
 	}
 	u, copied := *r.URL, *r
-	u.Path, u.RawPath = decoded, forward
+	if u.Path, err = url.PathUnescape(forward); err != nil {
+		return "", r, err
+	}
+	u.RawPath = "" // as url.Parse: only where escaping Path would not give it
+	if u.EscapedPath() != forward {
+		u.RawPath = forward
+	}
 	copied.URL = &u
 	return decoded, &copied, nil
 }
