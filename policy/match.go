@@ -50,7 +50,7 @@ func (p *Pattern) value(path string, slash bool, name string) string {
 	w := walk{path, slash}
 	for i := range p.segments {
 		s := &p.segments[i]
-		if s.kind == tail && s.text == name && !w.over() {
+		if s.kind == tail && s.named() && s.text == name && !w.over() {
 			return w.rest()
 		}
 		if s.kind >= tail || w.over() || w.atSlash() {

@@ -78,8 +78,11 @@ func (p *Pattern) parse() error {
 }
 
 func checkMethod(m string) error {
-	if m == "" {
+	switch {
+	case m == "":
 		return fmt.Errorf("it begins with a blank")
+	case strings.Contains(m, "/"):
+		return fmt.Errorf("a blank after the path begins: a pattern has neither query nor blanks there, write %%20")
 	}
 	for i := range len(m) {
 		c := m[i]

@@ -1,5 +1,3 @@
-// Package policy says which requests are limited, per whom, by what and for how
-// much: patterns, identities, limits, and the Engine that asks them all at once.
 package policy
 
 import (

@@ -1,0 +1,27 @@
+// Package policy says which requests are limited, per whom, by what and for how
+// much: patterns, identities, limits, and the Engine that asks them all at once.
+//
+// # The bargain
+//
+// [NewEngine] takes a [Policy] only if all of it can be enforced; nothing is
+// dropped in silence. [Engine.Check] then puts a request to all the limits that
+// it is under, in one step of the store: it is allowed if every enforced limit
+// allows it, and if one denies, none is charged (limits that charge attempts
+// aside). Two limits never share a counter, whatever they match, and each
+// counts a request once. A shadow limit counts what the others allow, and
+// refuses, delays and hides nothing.
+//
+// A request is under a limit if one of its patterns matches, none of its
+// exceptions does, and the request shows an identity of the limit's kind. An
+// unlimited limit applies without asking the store; it overrides no other.
+//
+// When the store cannot answer, the request is allowed and the verdict says so
+// ([Verdict.Failed]): a limiter that is down must not take down what it
+// protects. A request whose own context has ended is refused instead.
+//
+// Paths are read before they are matched ([Paths.Clean]), and what was matched
+// is what is to be forwarded.
+//
+// An Engine is immutable and safe for concurrent use. A check allocates the texts
+// of identities and nothing else.
+package policy
