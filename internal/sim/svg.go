@@ -152,7 +152,11 @@ func (s *svg) panel(top float64, run *Run, bars []bar) {
 	line := top + s.panels.head + s.panels.above
 	if s.panels.head > 0 {
 		s.text(24, top+16, "name", run.Limit.Algorithm.String())
-		s.text(svgRight, top+16, "soft end", run.share())
+		share := run.share()
+		if len(run.Notes) > 0 {
+			share = run.Limit.String() + ": " + share // not quite the limit in the title
+		}
+		s.text(svgRight, top+16, "soft end", share)
 	}
 	s.text(24, line-6, "soft small", "arrivals")
 	s.text(24, line+15, "soft small", "admitted")
