@@ -43,8 +43,12 @@ type contender struct {
 	make       func(a allowance) (take func(key string) bool, err error)
 }
 
-// headline is the contender of ours that the table of ratios is about.
-const headline = "comporta.Limiter, token_bucket"
+const (
+	// headline is the contender of ours that the table of ratios is about.
+	headline   = "comporta.Limiter, token_bucket"
+	slidingLog = "comporta.Limiter, sliding_log"
+	takeOne    = "memstore.TakeOne, token_bucket" // the store without the limiter
+)
 
 var keyed = []contender{
 	{name: "x/time in a sync.Map", make: xtimeSyncMap},
@@ -60,10 +64,8 @@ var keyed = []contender{
 	{name: "comporta.Limiter, fixed_window", ours: true, algorithms: true, make: viaLimiter(comporta.FixedWindow)},
 	{name: "comporta.Limiter, sliding_counter", ours: true, algorithms: true, make: viaLimiter(comporta.SlidingCounter)},
 	{name: slidingLog, ours: true, algorithms: true, make: viaLimiter(comporta.SlidingLog)},
-	{name: "memstore.TakeOne, token_bucket", ours: true, make: viaTakeOne(comporta.TokenBucket)},
+	{name: takeOne, ours: true, make: viaTakeOne(comporta.TokenBucket)},
 }
-
-const slidingLog = "comporta.Limiter, sliding_log"
 
 func xtimeSyncMap(a allowance) (func(string) bool, error) {
 	var limiters sync.Map

@@ -26,11 +26,12 @@ var parts = []struct {
 
 // A bench is one run: how it measures, and what it found.
 type bench struct {
-	rounds   int
-	round    time.Duration
-	only     *regexp.Regexp
-	rows     []report.Row
-	eachRows [][]string
+	rounds  int
+	round   time.Duration
+	only    *regexp.Regexp // the scenarios to measure, by name
+	rows    []report.Row
+	results [][]string // of each contender in each scenario
+	weights [][]string // of each contender's keys
 }
 
 func main() {

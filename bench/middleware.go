@@ -8,6 +8,10 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/comporta/comporta"
+	"github.com/comporta/comporta/httplimit"
+	"github.com/comporta/comporta/identity"
+	"github.com/comporta/comporta/policy"
 	"github.com/didip/tollbooth/v8"
 	tolllimiter "github.com/didip/tollbooth/v8/limiter"
 	"github.com/go-chi/httprate"
@@ -33,6 +37,8 @@ var guards = []guard{
 	{name: "throttled", wrap: guardThrottled},
 	{name: "go-limiter", wrap: guardGoLimiter},
 	{name: "tollbooth", wrap: guardTollbooth},
+	{name: "comporta, triple", ours: true, wrap: guardComporta(policy.Triple)},
+	{name: "comporta, all headers", ours: true, wrap: guardComporta(policy.Triple, policy.Draft11, policy.XRateLimit)},
 }
 
 func guardHTTPRate(a allowance, next http.Handler) (http.Handler, error) {
@@ -73,6 +79,21 @@ func guardTollbooth(a allowance, next http.Handler) (http.Handler, error) {
 	limiter := tollbooth.NewLimiter(float64(a.Units)/a.Window.Seconds(), nil).SetBurst(a.Units)
 	limiter.SetIPLookup(tolllimiter.IPLookup{Name: "RemoteAddr"})
 	return tollbooth.LimitHandler(limiter, next), nil
+}
+
+func guardComporta(headers ...policy.HeaderSet) func(allowance, http.Handler) (http.Handler, error) {
+	return func(a allowance, next http.Handler) (http.Handler, error) {
+		store, err := newMemstore()
+		if err != nil {
+			return nil, err
+		}
+		limit := policy.Limit{Name: "requests", Per: &identity.Address{}, Limit: a.limit(comporta.TokenBucket)}
+		engine, err := policy.NewEngine(&policy.Policy{Limits: []*policy.Limit{&limit}, Headers: headers}, store, policy.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return httplimit.New(engine, httplimit.Options{})(next), nil
+	}
 }
 
 // prepareMiddleware wraps a handler and lets each client make its first requests.

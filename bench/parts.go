@@ -2,9 +2,9 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/comporta/comporta/bench/internal/report"
 )
@@ -57,7 +57,7 @@ func (b *bench) memory() error {
 	var rows, cycles []report.Row
 	var lightest, quickest []report.Value // the peers
 	for _, contender := range keyed {
-		if !b.only.MatchString("memory, " + contender.name) {
+		if contender.name == takeOne || !b.only.MatchString("memory, "+contender.name) {
 			continue
 		}
 		say("weighing %s", contender.name)
@@ -67,19 +67,17 @@ func (b *bench) memory() error {
 		}
 		bytes := report.Value{Name: contender.name, Of: float64(r.Heap) / million}
 		cycle := report.Value{Name: contender.name, Of: r.Cycle.Seconds() * 1e3}
-		b.eachRows = append(b.eachRows, []string{"1,000,000 live keys", contender.name,
-			fmt.Sprintf("%.1f bytes per key, %.1f ms of collector CPU per cycle", bytes.Of, cycle.Of), "", "", ""})
-		switch {
-		case !contender.ours:
+		b.weights = append(b.weights, []string{contender.name, decimal(bytes.Of), decimal(cycle.Of)})
+		if !contender.ours {
 			lightest, quickest = append(lightest, bytes), append(quickest, cycle)
-		case contender.name == slidingLog:
-			rows = append(rows, report.Row{Scenario: "1,000,000 keys, " + contender.name + ", a request each", Unit: "bytes/key", Ours: bytes})
-		default:
-			rows = append(rows, report.Row{Scenario: "1,000,000 keys, " + contender.name, Unit: "bytes/key", Ours: bytes, Target: keyBytes})
+			continue
 		}
-		if contender.ours {
-			cycles = append(cycles, report.Row{Scenario: "1,000,000 keys, " + contender.name, Unit: "collector ms/cycle", Ours: cycle, Target: cycleMillis})
+		size := report.Row{Scenario: "1,000,000 keys, " + contender.name, Unit: "bytes/key", Ours: bytes, Target: keyBytes}
+		time := report.Row{Scenario: size.Scenario, Unit: "collector ms/cycle", Ours: cycle, Target: cycleMillis}
+		if contender.name == slidingLog { // its entries come on top
+			size.Target, time.Target = report.Target{}, report.Target{}
 		}
+		rows, cycles = append(rows, size), append(cycles, time)
 	}
 	for i := range rows {
 		rows[i].Peer = report.Best(lightest)
@@ -182,12 +180,20 @@ func guardNamed(name string) guard {
 // note keeps what each contender needed.
 func (b *bench) note(scenario string, results []result) {
 	for _, r := range results {
-		cell := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
-		b.eachRows = append(b.eachRows, []string{scenario, r.name, cell(r.wall), cell(r.cpu), cell(r.collector), cell(r.allocs)})
+		b.results = append(b.results, []string{scenario, r.name, decimal(r.wall), decimal(r.cpu), decimal(r.collector), decimal(r.allocs)})
 	}
 }
 
-// each is the table of what each contender needed.
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
+
+// each is what each contender needed, in tables.
 func (b *bench) each() string {
-	return report.Markdown(append([][]string{{"scenario", "contender", "ns", "CPU ns", "of it collector", "allocations"}}, b.eachRows...))
+	var tables []string
+	if len(b.results) > 0 {
+		tables = append(tables, report.Markdown(append([][]string{{"scenario", "contender", "ns", "CPU ns", "of it collector", "allocations"}}, b.results...)))
+	}
+	if len(b.weights) > 0 {
+		tables = append(tables, report.Markdown(append([][]string{{"1,000,000 keys", "bytes/key", "collector ms/cycle"}}, b.weights...)))
+	}
+	return strings.Join(tables, "\n")
 }

@@ -12,7 +12,7 @@ import (
 
 // A Target is what is to be reached. A zero field asks nothing.
 type Target struct {
-	// Ratio is how many times better than the best peer at least; AimRatio is what
+	// Ratio is how many times better than the peer at least; AimRatio is what
 	// would be better still.
 	Ratio, AimRatio float64
 	// Most is what our own value may be at most; AimMost likewise.
@@ -64,16 +64,16 @@ func (v Value) String() string {
 	return number(v.Of)
 }
 
-// A Row compares the best peer with us.
+// A Row compares a peer with us.
 type Row struct {
 	Scenario string
 	Unit     string
-	// Peer is the best peer; its zero value is none to compare with.
+	// Peer is who we are compared with; its zero value is none to compare with.
 	Peer, Ours Value
 	Target     Target
 }
 
-// Ratio is how many times better we are than the best peer; 0 without a peer.
+// Ratio is how many times better we are than the peer; 0 without a peer.
 func (r Row) Ratio() float64 {
 	if r.Peer.Name == "" || r.Ours.Of == 0 {
 		return 0
@@ -93,7 +93,7 @@ func Best(values []Value) (best Value) {
 
 // Table is the rows as a table in Markdown, aligned to be read as it is.
 func Table(rows []Row) string {
-	cells := [][]string{{"scenario", "unit", "best peer", "peer (CPU)", "ours (CPU)", "ratio", "target", "reached"}}
+	cells := [][]string{{"scenario", "unit", "peer", "peer (CPU)", "ours (CPU)", "ratio", "target", "reached"}}
 	for _, r := range rows {
 		name, value, ratio := "–", "–", "–"
 		if r.Peer.Name != "" {
