@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"math/big"
 	"testing"
 	"time"
 
@@ -208,9 +209,11 @@ func queueLeavesAtItsPace(t *rapid.T, limit comporta.Limit) {
 			continue
 		}
 		// One after the other at one instant: the second goes when the first's units have left.
-		took, pace := int64(b.Delay-a.Delay)/1000, limit.Window.Microseconds()*a.Receipt.Cost
-		if took < pace/limit.Limit-1 || took > pace/limit.Limit+1 {
-			t.Fatalf("%d units at %s left after %d µs", a.Receipt.Cost, limit, took)
+		// Both delays are rounded up, so the time between is right to a microsecond.
+		pace := big.NewInt(limit.Window.Microseconds())
+		pace.Mul(pace, big.NewInt(a.Receipt.Cost)).Div(pace, big.NewInt(limit.Limit))
+		if off := (b.Delay - a.Delay).Microseconds() - pace.Int64(); off < -1 || off > 1 {
+			t.Fatalf("%d units at %s left after %v", a.Receipt.Cost, limit, b.Delay-a.Delay)
 		}
 	}
 }
