@@ -31,7 +31,7 @@ type exchange struct {
 	result   telemetry.Result
 	denied   string // the names of the limits that denied, with commas
 	shadow   string // the names of the shadow limits that would have
-	path     string // what the log shows in the path's place; "" for the path
+	path     string // what the log shows in the path's place, where that holds an identity; else ""
 	failure  string // why there is no answer of the upstream's
 	upstream time.Duration
 
@@ -189,7 +189,10 @@ func (g *Gateway) logAccess(x *exchange, r *http.Request) {
 		return
 	}
 	path := x.path
-	if path == "" {
+	switch {
+	case x.result == telemetry.Malformed:
+		path = "(malformed)" // nobody knows what is in it
+	case path == "":
 		path = cut(r.URL.Path, 256)
 	}
 	rec := slog.NewRecord(x.begun, slog.LevelInfo, "request", 0)

@@ -75,10 +75,11 @@ func New(o Options) (*Gateway, error) {
 		g.public.Protocols.SetUnencryptedHTTP2(true)
 	} else {
 		g.public.Protocols.SetHTTP2(true)
-		var err error
-		if g.public.TLSConfig, err = serverTLS(o.Server.TLS, o.Log); err != nil {
+		certificates, err := newCertificates(o.Server.TLS, o.Log)
+		if err != nil {
 			return nil, err
 		}
+		g.public.TLSConfig = certificates.config()
 	}
 	limits := httplimit.New(o.Engine, httplimit.Options{Observe: g.observe})
 	g.public.Handler = g.desk(limits(g.bounds(newProxy(g))))

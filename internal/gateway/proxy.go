@@ -79,8 +79,8 @@ func (b *buffers) Get() []byte {
 
 func (b *buffers) Put(p []byte) { b.pool.Put((*[bufferSize]byte)(p)) }
 
-// upstream is the way to the API: it measures, and says once when the API goes
-// away and once when it is back.
+// upstream is the way to the API: it measures, and says once when the API cannot
+// be reached and once when it is back.
 type upstream struct {
 	http1 *http.Transport
 	// h2c speaks HTTP/2 without TLS. gRPC needs it and servers of gRPC speak it
@@ -131,6 +131,10 @@ func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 		x.upstream = took
 	}
 	if err != nil {
+		var op *net.OpError
+		if errors.As(err, &op) && op.Op == "dial" && r.Context().Err() == nil && !u.away.Swap(true) {
+			u.log.Warn("the upstream cannot be reached", "error", err)
+		}
 		return nil, err
 	}
 	u.tel.UpstreamAnswered(took)

@@ -30,12 +30,17 @@ type fileStamp struct {
 	size    int64
 }
 
-func serverTLS(files *config.TLS, log *slog.Logger) (*tls.Config, error) {
+func newCertificates(files *config.TLS, log *slog.Logger) (*certificates, error) {
 	c := &certificates{files: *files, log: log}
 	if err := c.load(c.stamps()); err != nil {
 		return nil, fmt.Errorf("cannot use the certificate: %w", err)
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}, nil
+	return c, nil
+}
+
+// config is what a server needs to show the certificates.
+func (c *certificates) config() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
 }
 
 // get is tls.Config's GetCertificate.
