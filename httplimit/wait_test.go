@@ -1,0 +1,69 @@
+package httplimit_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comporta/comporta"
+	"github.com/comporta/comporta/httplimit"
+	"github.com/comporta/comporta/policy"
+)
+
+// A leaky bucket's requests go on evenly spaced, though they come at once.
+func TestDelaysAreWaitedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit, _ := enforce(t, &policy.Policy{Limits: []*policy.Limit{perAddress(t, "a", "1/s burst 4", comporta.LeakyBucket)}}, httplimit.Options{})
+		start := time.Now()
+		ran := make(chan time.Duration, 5)
+		h := limit(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { ran <- time.Since(start) }))
+		refused := 0
+		for range 5 {
+			go func() {
+				if ask(h, get("/")).StatusCode == 429 {
+					refused++
+				}
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(time.Minute)
+		close(ran)
+		var at []time.Duration
+		for d := range ran {
+			at = append(at, d)
+		}
+		if diff := cmp.Diff([]time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second}, at); diff != "" {
+			t.Errorf("ran at (-want +got):\n%s", diff)
+		}
+		if refused != 1 {
+			t.Errorf("%d refused, want 1", refused)
+		}
+	})
+}
+
+// When the context ends first the handler does not run, and no one is told that
+// all is well.
+func TestWaitEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := perAddress(t, "a", "1/min", comporta.TokenBucket)
+		l.Limit.MaxWait = time.Hour
+		limit, _ := enforce(t, &policy.Policy{Limits: []*policy.Limit{l}}, httplimit.Options{})
+		ran := 0
+		h := limit(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { ran++ }))
+		ask(h, get("/"))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		start := time.Now()
+		r := ask(h, get("/").WithContext(ctx))
+		if waited := time.Since(start); waited != 10*time.Second {
+			t.Errorf("waited %v", waited)
+		}
+		if got := brief(r); got != "503 0 120" || ran != 1 {
+			t.Errorf("%s, the handler ran %d times", got, ran)
+		}
+	})
+}
