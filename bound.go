@@ -12,7 +12,10 @@ import (
 // With max_wait a request counts when it goes on, after its delay. For a quota
 // in a zone other than UTC, clock changes of up to an hour are reckoned with.
 func (r *Rule) Bound(over time.Duration) int64 {
-	t := int64((over + time.Microsecond - 1) / time.Microsecond)
+	t := int64(over / time.Microsecond)
+	if over%time.Microsecond > 0 {
+		t++
+	}
 	switch {
 	case r.limit.Unlimited && t > 0:
 		return math.MaxInt64

@@ -63,6 +63,9 @@ func Stricter(a, b Decision) bool {
 	if !a.Allowed && a.RetryAfter != b.RetryAfter {
 		return a.RetryAfter > b.RetryAfter
 	}
+	if unlimited := int64(math.MaxInt64); a.Limit == unlimited || b.Limit == unlimited {
+		return a.Limit < b.Limit // it never competes
+	}
 	if a.Allowed {
 		// remaining / limit, compared as fractions; 0 when the limit is 0.
 		left, right := share(a, b), share(b, a)
