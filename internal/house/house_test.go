@@ -86,7 +86,7 @@ func (r *room) mayImport(name string, test bool) bool {
 		if rest == "" {
 			rest = "."
 		}
-		return slices.Contains(r.rooms, rest) || test && (rest == r.name || rest == "storetest" || r.floor > 1 && rest == "memstore")
+		return slices.Contains(r.rooms, rest) || test && (rest == r.name || rest == "storetest" || r.floor != 1 && rest == "memstore")
 	}
 	if first, _, _ := strings.Cut(name, "/"); !strings.Contains(first, ".") {
 		return true // the standard library
