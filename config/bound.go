@@ -32,8 +32,8 @@ func promise(l *policy.Limit, rule *comporta.Rule) string {
 	case n.Limit == 0:
 		return "refuses every request"
 	case n.Calendar != nil:
-		return fmt.Sprintf("at most %s in each %v, up to %d around its start; it starts %s %s",
-			units(l, n.Limit), n.Calendar.Period, 2*n.Limit, formatStart(n.Calendar), zoneName(n.Calendar.Zone))
+		return fmt.Sprintf("at most %s in each %v from %s %s; up to twice that around its start",
+			units(l, n.Limit), n.Calendar.Period, formatStart(n.Calendar), zoneName(n.Calendar.Zone))
 	}
 	most := fmt.Sprintf("at most %s in any %s", units(l, rule.Bound(n.Window)), span(n.Window))
 	switch n.Algorithm {
@@ -44,7 +44,7 @@ func promise(l *policy.Limit, rule *comporta.Rule) string {
 	case comporta.SlidingLog:
 		return most + ", exactly"
 	case comporta.LeakyBucket:
-		return fmt.Sprintf("%s, evenly spaced; each waits its turn, under %s", most, span(rule.FillTime()))
+		return fmt.Sprintf("%s are let in, and go on evenly, %d per %s, each after a wait under %s", most, n.Limit, span(n.Window), span(rule.FillTime()))
 	}
 	most = fmt.Sprintf("%s (%d at once, then %d per %s)", most, rule.Full(), n.Limit, span(n.Window))
 	if n.MaxWait > 0 {
@@ -67,8 +67,8 @@ func span(d time.Duration) string {
 		name  string
 		one   time.Duration
 		least time.Duration
-	}{{"days", 24 * time.Hour, 48 * time.Hour}, {"h", time.Hour, time.Hour}, {"min", time.Minute, 2 * time.Minute}, {"s", time.Second, time.Second}, {"ms", time.Millisecond, time.Millisecond}} {
-		if d >= u.least && d%u.one == 0 {
+	}{{"days", 24 * time.Hour, 48 * time.Hour}, {"h", time.Hour, time.Hour}, {"min", time.Minute, 2 * time.Minute}, {"s", time.Second, time.Second}, {"ms", time.Millisecond, 0}} {
+		if d >= u.least && d%u.one == 0 && (u.one > time.Millisecond || d < time.Second) {
 			return fmt.Sprintf("%d %s", d/u.one, u.name)
 		}
 	}

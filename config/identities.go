@@ -45,15 +45,19 @@ func (r *reader) identities(n *node) {
 	if e, ok := words["header"]; ok {
 		if said, ok := r.text(e.value, "header", "X-Forwarded-For"); ok {
 			if _, err := identity.NewAddress(identity.AddressOptions{Header: said}); err != nil {
-				r.fault(e.value, err.Error(), "X-Forwarded-For, unless the proxy writes another")
+				text, hint := splitHint(err.Error(), "write it like X-Forwarded-For")
+				r.fault(e.value, text, hint)
 			} else {
 				options.Header = said
 			}
 		}
+		if len(a.trusted) == 0 {
+			r.warn(e.value, "W-HEADER-UNREAD", "this header is never read: no proxy is trusted to send it", "name your proxies in trusted_proxies, or leave header out")
+		}
 	}
 	source, err := identity.NewAddress(options)
 	if err != nil { // each option was checked by itself, so this is one that they make together
-		r.fault(n, err.Error(), "")
+		r.fault(n, err.Error(), "change one of the words of identities.address")
 		source = new(identity.Address)
 	}
 	r.config.Policy.Address = source
@@ -70,7 +74,7 @@ func (r *reader) trusted(n *node) (out []netip.Prefix) {
 		}
 		p, err := identity.ParsePrefix(said)
 		if err != nil {
-			text, hint := splitHint(err.Error())
+			text, hint := splitHint(err.Error(), "write it like 10.0.0.0/8")
 			r.fault(item, "trusted_proxies: "+text, hint)
 			continue
 		}

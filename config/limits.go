@@ -32,7 +32,7 @@ func (r *reader) limits(n *node) {
 			continue
 		}
 		if line, double := lines[l.Name]; double && l.Name != "" {
-			r.fault(item, fmt.Sprintf("two limits are named %q", l.Name), fmt.Sprintf("the first is in line %d: counts are kept by name, so give each its own", line))
+			r.fault(r.config.details[len(r.config.details)-1].at.name, fmt.Sprintf("two limits are named %q", l.Name), fmt.Sprintf("the first is in line %d: counts are kept by name, so give each its own", line))
 		} else {
 			lines[l.Name] = item.line
 		}
@@ -49,6 +49,7 @@ func (r *reader) limit(n *node) *policy.Limit {
 	l := &policy.Limit{Line: n.line}
 	at := limitNodes{limit: n}
 	if e, ok := words["name"]; ok {
+		at.name = e.value
 		l.Name = r.name(e.value)
 	} else {
 		r.fault(n, "a limit has no name", "write name: and a word that stays the same: counts are kept by it")
@@ -59,7 +60,7 @@ func (r *reader) limit(n *node) *policy.Limit {
 		at.per = e.value
 		l.Per = r.per(e.value, words["match"].value, l.Match)
 	} else {
-		r.fault(n, fmt.Sprintf("limit %q does not say per whom it counts", l.Name), "write per: address, {header: …}, {path: …} or everyone")
+		r.fault(n, called(l)+" does not say per whom it counts", "write per: address, {header: …}, {path: …} or everyone")
 	}
 	at.numbers = n
 	rule := r.numbers(n, words, l, &at)
@@ -81,7 +82,15 @@ func (r *reader) limit(n *node) *policy.Limit {
 }
 
 // limitNodes are where a limit's words stand, for warnings.
-type limitNodes struct{ limit, per, numbers, cost, mode *node }
+type limitNodes struct{ limit, name, per, numbers, cost, mode *node }
+
+// called is how problems name a limit.
+func called(l *policy.Limit) string {
+	if l.Name == "" {
+		return "this limit"
+	}
+	return fmt.Sprintf("limit %q", l.Name)
+}
 
 func (r *reader) name(n *node) string {
 	said, ok := r.text(n, "a limit's name", "requests")
@@ -124,7 +133,7 @@ func (r *reader) pattern(n *node, what string) *policy.Pattern {
 	}
 	p, err := policy.ParsePattern(said)
 	if err != nil {
-		text, hint := splitHint(err.Error())
+		text, hint := splitHint(err.Error(), "write it like GET /search, \"/items/{id}\" or example.com/")
 		r.fault(n, what+": "+text, hint)
 		return nil
 	}
@@ -146,11 +155,18 @@ func (r *reader) per(n, match *node, patterns []*policy.Pattern) identity.Source
 		r.fault(n, "a list of identities is not built yet", "meanwhile: write one of them, per: address")
 		return nil
 	}
-	words := r.mapping(n, "per", perWords)
-	if len(words) != 1 {
-		if len(words) == 2 || n.kind == mapping && len(n.entries) == 0 {
-			r.fault(n, "per names not one identity", "write one: per: {header: X-Tenant}; and a limit more for another")
+	if n.kind != mapping || len(n.entries) == 0 {
+		if n.kind == mapping {
+			n = &node{place: n.place} // empty, as good as nothing
 		}
+		r.wrongKind(n, "per", "address, everyone, {header: …} or {path: …}")
+		return nil
+	}
+	words := r.mapping(n, "per", perWords)
+	if len(words) > 1 {
+		r.fault(n, "per names two identities", "write one; another limit can count per the other")
+	}
+	if len(words) != 1 {
 		return nil
 	}
 	if e, ok := words["header"]; ok {
@@ -166,7 +182,7 @@ func (r *reader) perHeader(n *node) identity.Source {
 	}
 	source, err := identity.NewHeader(said, r.config.secret)
 	if err != nil {
-		text, hint := splitHint(err.Error())
+		text, hint := splitHint(err.Error(), "write it like X-API-Key")
 		r.fault(n, text, hint)
 		return nil
 	}
@@ -185,7 +201,7 @@ func (r *reader) perPath(n, per, match *node, patterns []*policy.Pattern) identi
 	}
 	source, err := identity.NewPath(said, r.config.secret)
 	if err != nil {
-		text, hint := splitHint(err.Error())
+		text, hint := splitHint(err.Error(), "write it like id")
 		r.fault(n, text, hint)
 		return nil
 	}
@@ -213,7 +229,7 @@ func (r *reader) numbers(n *node, words map[string]entry, l *policy.Limit, at *l
 	}
 	switch {
 	case isLimit && isQuota:
-		r.fault(quota.key, fmt.Sprintf("limit %q has a limit and a quota", l.Name), "write two limits: all that match apply")
+		r.fault(quota.key, called(l)+" has a limit and a quota", "write two limits: all that match apply")
 		return nil
 	case isLimit:
 		at.numbers, fields["burst"] = limit.value, limit.value
@@ -222,7 +238,7 @@ func (r *reader) numbers(n *node, words map[string]entry, l *policy.Limit, at *l
 		at.numbers, fields["burst"] = quota.value, quota.value
 		l.Limit = r.parsed(quota.value, "quota", "1000/month", comporta.ParseQuota)
 	default:
-		r.fault(n, fmt.Sprintf("limit %q has no numbers", l.Name), "write limit: 100/min, or quota: 1000/month")
+		r.fault(n, called(l)+" has no numbers", "write limit: 100/min, or quota: 1000/month")
 		return nil
 	}
 	if e, ok := words["algorithm"]; ok {
@@ -269,8 +285,10 @@ func algorithmNames() (out []string) {
 // parsed reads the text of a limit or a quota.
 func (r *reader) parsed(n *node, what, example string, parse func(string) (comporta.Limit, error)) comporta.Limit {
 	if n.kind == number {
-		period := example[strings.IndexByte(example, '/'):]
-		r.fault(n, fmt.Sprintf("%s of %s has no period", what, n.text), fmt.Sprintf("write it like %s%s", strings.TrimLeft(n.text, "-+"), period))
+		if digits(n.text) {
+			example = n.text + example[strings.IndexByte(example, '/'):]
+		}
+		r.fault(n, fmt.Sprintf("%s of %s has no period", what, n.text), "write it like "+example)
 		return comporta.Limit{}
 	}
 	said, ok := r.text(n, what, example)
@@ -318,7 +336,7 @@ func (r *reader) preflight(n *node) {
 	if n == nil {
 		return
 	}
-	l.Line = n.line
+	l.Line, r.preflightAt = n.line, n
 	if n.kind == text && n.text == "off" {
 		l.Mode = policy.Off
 		return

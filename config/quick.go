@@ -25,22 +25,22 @@ func Quick(q QuickOptions) (*Config, error) {
 		return nil, err
 	}
 	limit := []entry{
-		{key("name"), flag("", "default")},
+		{key("name"), given("", "default")},
 		{key("per"), per},
-		{key("limit"), flag("--limit", q.Limit)},
+		{key("limit"), given("--limit", q.Limit)},
 	}
 	if q.Algorithm != "" {
-		limit = append(limit, entry{key("algorithm"), flag("--algorithm", q.Algorithm)})
+		limit = append(limit, entry{key("algorithm"), given("--algorithm", q.Algorithm)})
 	}
-	server := &node{kind: mapping, entries: []entry{{key("upstream"), flag("--upstream", q.Upstream)}}}
+	server := &node{kind: mapping, entries: []entry{{key("upstream"), given("--upstream", q.Upstream)}}}
 	limits := &node{kind: list, items: []*node{{kind: mapping, entries: limit}}}
 	return read("", &node{kind: mapping, entries: []entry{{key("server"), server}, {key("limits"), limits}}})
 }
 
-func key(name string) *node { return flag("", name) }
+func key(name string) *node { return given("", name) }
 
-// flag is a text that was given with a flag.
-func flag(name, said string) *node {
+// given is a text that was given with a flag.
+func given(name, said string) *node {
 	return &node{place: place{file: name}, kind: text, text: said}
 }
 
@@ -49,11 +49,11 @@ func quickPer(said string) (*node, error) {
 	kind, name, named := strings.Cut(said, ":")
 	switch {
 	case said == "":
-		return flag("--per", "address"), nil
+		return given("--per", "address"), nil
 	case !named:
-		return flag("--per", said), nil
+		return given("--per", said), nil
 	case kind == "header":
-		return &node{place: place{file: "--per"}, kind: mapping, entries: []entry{{flag("--per", kind), flag("--per", name)}}}, nil
+		return &node{place: place{file: "--per"}, kind: mapping, entries: []entry{{given("--per", kind), given("--per", name)}}}, nil
 	case kind == "path":
 		return nil, Problems{place{file: "--per"}.problem(
 			fmt.Sprintf("path:%s needs a pattern to take {%s} from", name, name), "write a policy file, with match: and per: {path: "+name+"}")}

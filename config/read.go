@@ -199,7 +199,7 @@ func (r *reader) paths(n *node) {
 func (r *reader) limitError(err error, fields map[string]*node, fallback *node, what string) {
 	var wrong *comporta.LimitError
 	if !errors.As(err, &wrong) {
-		r.fault(fallback, what+": "+err.Error(), "")
+		r.fault(fallback, what+": "+err.Error(), limitHints["limit"])
 		return
 	}
 	at, name := fields[wrong.Field], wrong.Field
@@ -209,20 +209,33 @@ func (r *reader) limitError(err error, fields map[string]*node, fallback *node, 
 	if name == "duration" {
 		name = what
 	}
-	said, hint := splitHint(wrong.Problem)
+	said, hint := splitHint(wrong.Problem, limitHints[wrong.Field])
 	r.fault(at, name+": "+said, hint)
 }
 
-// splitHint parts what is wrong from what to do about it.
-func splitHint(problem string) (said, hint string) {
+// limitHints are what to do about a field where its error does not say so.
+var limitHints = map[string]string{
+	"limit":     "write it like 100/min",
+	"quota":     "write it like 1000/month",
+	"burst":     "leave the burst out, or give it to a token_bucket or leaky_bucket that can fill it",
+	"algorithm": "leave it out",
+	"max_wait":  "leave it out, or use a token_bucket with numbers and charge: admitted",
+	"charge":    "leave it out",
+	"stagger":   "leave it out, or use fixed_window or sliding_counter",
+	"starts_at": "leave it out, or write the start of the quota's period",
+	"duration":  "write it like 10s",
+}
+
+// splitHint parts what is wrong from what to do about it, or else takes a hint.
+func splitHint(problem, otherwise string) (said, hint string) {
 	first := len(problem)
-	for _, verb := range [...]string{": write ", ": use ", ": from ", ": at most "} {
+	for _, verb := range [...]string{": write ", ": use ", ": from ", ": at most ", ": match ", ": let "} {
 		if i := strings.Index(problem, verb); i >= 0 {
 			first = min(first, i)
 		}
 	}
 	if first == len(problem) {
-		return problem, ""
+		return problem, otherwise
 	}
 	return problem[:first], problem[first+2:]
 }

@@ -15,7 +15,9 @@ import (
 type reader struct {
 	config   *Config
 	problems Problems
-	limitsAt *node // the list of limits, or where it is missing
+
+	// Where warnings go: the list of limits, or the file where it is missing; the preflight limit.
+	limitsAt, preflightAt *node
 }
 
 func (r *reader) fault(n *node, text, hint string) {
@@ -32,8 +34,11 @@ func (r *reader) warn(n *node, code, text, hint string) {
 // is not repeated: it may be a secret in the wrong place.
 func (r *reader) wrongKind(n *node, what, want string) {
 	is := kinds[n.kind]
-	if n.quoted {
+	switch {
+	case n.quoted:
 		is = "text in quotes"
+	case n.kind == text && strings.Contains(n.text, ":") && strings.HasPrefix(want, "a mapping"):
+		want += "; is the space after a colon missing?"
 	}
 	r.fault(n, fmt.Sprintf("%s is %s", what, is), "write "+want)
 }
@@ -144,14 +149,14 @@ func (r *reader) size(n *node, what string, most int64) (int64, bool) {
 	return 0, false
 }
 
-// formatSize prints bytes as size reads them, exactly.
+// formatSize prints bytes exactly, in the unit that fits.
 func formatSize(bytes int64) string {
 	for i, unit := range [...]string{"GiB", "MiB", "KiB"} {
 		if shift := 10 * (3 - i); bytes > 0 && bytes%(1<<shift) == 0 {
 			return strconv.FormatInt(bytes>>shift, 10) + unit
 		}
 	}
-	return strconv.FormatInt(bytes, 10)
+	return count(bytes, "byte")
 }
 
 // duration reads a duration longer than nothing.

@@ -19,14 +19,16 @@ func (c *Config) WriteText(w io.Writer) error {
 	p.line("memory", fmt.Sprintf("at most %d keys, %s of sliding logs", v.Store.Memory.MaxKeys, formatSize(v.Store.Memory.MaxLogBytes)))
 	p.line("save", otherwise(v.Store.Memory.Save, "none: counts end with the process"))
 	p.line("secret", otherwise(v.SecretFile, "in memory only"))
-	p.clients(v)
-	p.section("answers")
+	p.clients(&v.Identities.Address)
+	p.section("requests and answers")
+	p.line("paths", pathsText(v.Paths))
 	p.line("headers", otherwise(strings.Join(v.Headers, ", "), "none"))
-	if v.CORS == nil {
-		p.line("cors", "none")
-	} else {
-		p.line("cors", strings.Join(v.CORS.Origins, ", "))
+	cors := "none"
+	if v.CORS != nil {
+		cors = strings.Join(v.CORS.Origins, ", ")
 	}
+	p.line("cors", cors)
+	p.line("time zone", v.TimeZone)
 	p.section("limits, in order: all that match a request apply, all or nothing")
 	for i := range v.Limits {
 		p.limit(&v.Limits[i])
@@ -82,8 +84,7 @@ func (p *page) server(s *serverView) {
 	p.line("at most", fmt.Sprintf("header %s, body %s", formatSize(int64(s.MaxHeaderBytes)), formatSize(s.MaxBodyBytes)))
 }
 
-func (p *page) clients(v *view) {
-	a := &v.Identities.Address
+func (p *page) clients(a *addressView) {
 	p.section("clients")
 	if len(a.Trusted) == 0 {
 		p.line("address", "the socket's; no forwarding header is believed")
@@ -96,18 +97,20 @@ func (p *page) clients(v *view) {
 		ipv6 += fmt.Sprintf("; each /%d together has %d times every limit per address", o.Prefix, o.Times)
 	}
 	p.line("ipv6", ipv6)
-	paths := "strict: what an upstream could read otherwise is refused with 400"
-	if v.Paths.Loose {
-		paths = "loose: what an upstream could read otherwise goes on"
+}
+
+func pathsText(v pathsView) string {
+	said := "strict: what an upstream could read otherwise is refused with 400"
+	if v.Loose {
+		said = "loose: what an upstream could read otherwise goes on"
 	}
-	if v.Paths.FoldCase {
-		paths += "; matched without regard to case"
+	if v.FoldCase {
+		said += "; matched without regard to case"
 	}
-	if v.Paths.IgnoreTrailingSlash {
-		paths += "; a slash at the end makes no difference"
+	if v.IgnoreTrailingSlash {
+		said += "; a slash at the end makes no difference"
 	}
-	p.line("paths", paths)
-	p.line("time zone", v.TimeZone)
+	return said
 }
 
 func (p *page) limit(l *limitView) {
@@ -118,13 +121,13 @@ func (p *page) limit(l *limitView) {
 	numbers = append(numbers, "per "+strings.Trim(l.per, "{}"))
 	name := l.Name
 	if len(name) > margin-2 {
-		p.line(name, "")
+		fmt.Fprintf(p, "  %s\n", name)
 		name = ""
 	}
 	p.line(name, strings.Join(numbers, ", "))
 	p.more(l.Bound)
 	if l.Name == preflightName {
-		return
+		return // it has no patterns, costs and secrets
 	}
 	which := "all requests"
 	if len(l.Match) > 0 {
@@ -140,7 +143,7 @@ func (p *page) limit(l *limitView) {
 	if l.Stagger {
 		p.more("each client's windows start at an offset of its own")
 	}
-	if !l.Show && l.Mode == "enforce" {
+	if !l.Show && l.Mode == "enforce" && l.Limit+l.Quota != "unlimited" {
 		p.more("clients are not told of it")
 	}
 }

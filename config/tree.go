@@ -30,7 +30,7 @@ type place struct {
 type kind uint8
 
 const (
-	nothing kind = iota // an empty value, null or ~
+	nothing kind = iota // no value, null or ~
 	text                // plain or quoted
 	number              // plain, whole or not, in whatever base
 	boolean             // true or false
@@ -38,7 +38,7 @@ const (
 	mapping             //
 )
 
-var kinds = [...]string{nothing: "nothing", text: "text", number: "a number", boolean: "true or false", list: "a list", mapping: "a mapping"}
+var kinds = [...]string{nothing: "empty", text: "text", number: "a number", boolean: "true or false", list: "a list", mapping: "a mapping"}
 
 // A node is a piece of a file: what YAML leaves when its cleverness is refused.
 type node struct {
@@ -118,7 +118,7 @@ func tooClever(name string, tokens token.Tokens) (ps Problems) {
 		case token.MappingKeyType:
 			ps = append(ps, at.problem("YAML complex keys (?) are not understood here", "write `word: value`"))
 		case token.DirectiveType:
-			ps = append(ps, at.problem("YAML directives (%) are not understood here", "remove the line"))
+			return append(ps, at.problem("YAML directives (%) are not understood here", "remove the line"))
 		case token.DocumentHeaderType, token.DocumentEndType:
 			if started {
 				return append(ps, at.problem("a second YAML document begins here", "a policy is one document: remove the line, or split the file"))
@@ -152,7 +152,7 @@ func parse(tokens token.Tokens) (file *ast.File, err error) {
 func syntaxProblem(name string, err error) Problem {
 	var syntax yaml.Error
 	if !errors.As(err, &syntax) {
-		return place{file: name, line: 1, col: 1}.problem(err.Error(), "")
+		return place{file: name, line: 1, col: 1}.problem(err.Error(), "check it with a YAML linter")
 	}
 	tk := syntax.GetToken()
 	at := placeOf(name, tk)
@@ -160,6 +160,8 @@ func syntaxProblem(name string, err error) Problem {
 	switch {
 	case strings.Contains(said, "must be specified") && tk.Type == token.MappingStartType:
 		return at.problem("a brace opens inside a list item", `put a pattern with braces in quotes: "GET /reports/{id}"`)
+	case strings.Contains(said, "end token"):
+		return at.problem("a bracket opens here and is never closed", "close it with } or ]")
 	case strings.Contains(said, "reserved character"):
 		return at.problem("not YAML: "+said, "put the text in quotes")
 	case strings.Contains(said, "mapping value is not allowed"):

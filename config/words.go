@@ -143,6 +143,14 @@ var laterValues = map[string]string{
 	"failures": "use charge: attempts, which counts every request",
 }
 
+// elsewhere are words that people try and that are said otherwise here.
+var elsewhere = map[string]string{
+	"burst":  "write it into the limit: 100/min burst 20",
+	"window": "write it into the limit: 100/10m",
+	"period": "write it into the limit: 100/10m",
+	"rate":   "write limit: 100/min",
+}
+
 // A table is a mapping with its words, for hints about words in the wrong place.
 var tables = []struct {
 	path  string
@@ -205,6 +213,9 @@ func names(words []word) (out []string) {
 // that very word belongs, else the list.
 func suggest(wrong string, words []word) string {
 	known := names(words)
+	if hint := elsewhere[wrong]; hint != "" {
+		return hint
+	}
 	if near := nearest(wrong, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}

@@ -1,0 +1,94 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// Files of the largest size that are as hard on a parser as one can make them:
+// each is refused, or read, in moments.
+func TestHostileFilesAreRefusedInTime(t *testing.T) {
+	const size = maxFile
+	for name, text := range map[string]string{
+		"too large":         strings.Repeat("#\n", size),
+		"open lists":        "a: " + strings.Repeat("[", size-10),
+		"open mappings":     "a: " + strings.Repeat("{a: ", (size-10)/4),
+		"dashes":            strings.Repeat("- ", size/2),
+		"keys in keys":      strings.Repeat("a: ", size/3),
+		"complex keys":      strings.Repeat("? ", size/2),
+		"aliases":           "a: &a [x]\nb: [" + strings.Repeat("*a, ", size/4-10) + "]",
+		"tags":              "a: " + strings.Repeat("!a ", size/3-10),
+		"deep":              steps(1000),
+		"one word for ever": strings.Repeat("a: 1\n", size/5),
+		"long list":         "headers: [" + strings.Repeat("a, ", size/3-10) + "]",
+		"long word":         strings.Repeat("a", size-10) + ": 1",
+		"long text":         "time_zone: " + strings.Repeat("a", size-20),
+		"long quote":        "time_zone: \"" + strings.Repeat("a", size-20) + "\"",
+		"escapes":           "time_zone: \"" + strings.Repeat(`\x41`, size/4-10) + "\"",
+		"folded":            "time_zone: >\n" + strings.Repeat("  a\n", size/4-10),
+		"broken lines":      "time_zone: a\n" + strings.Repeat("  a\n", size/4-10),
+		"many limits":       "limits:\n" + strings.Repeat("- {name: a, per: address, limit: 1/s}\n", size/40),
+		"carriage returns":  strings.Repeat("\r", size),
+		"remarks":           strings.Repeat("#\n", size/2),
+		"colons":            strings.Repeat(":", size),
+		"quotes":            strings.Repeat("''", size/2),
+		"documents":         strings.Repeat("---\n", size/4),
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			_, err := Parse("x", []byte(text))
+			if err == nil {
+				t.Error("taken for a policy")
+			}
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+// steps is a file nested n deep by indentation.
+func steps(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.Repeat(" ", i) + "a:\n")
+	}
+	return b.String()
+}
+
+func FuzzParse(f *testing.F) {
+	for _, folder := range []string{"good", "bad"} {
+		found, _ := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))
+		for _, file := range found {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Parse("x", data)
+		var problems Problems
+		switch {
+		case err == nil:
+			problems = c.Warnings
+		case !errors.As(err, &problems) || len(problems) == 0:
+			t.Fatalf("an error that is no problems: %v", err)
+		}
+		lines := strings.Split(string(data), "\n")
+		for _, p := range problems {
+			if p.Line < 1 || p.Line > len(lines) || p.Column < 1 || p.Column > utf8.RuneCountInString(lines[p.Line-1])+1 {
+				t.Errorf("outside the file: %v", p)
+			}
+			if p.Text == "" || (p.Code != "") != (err == nil) {
+				t.Errorf("not a whole problem: %+v", p)
+			}
+		}
+	})
+}
