@@ -139,7 +139,7 @@ func ululeMemory(a allowance) (func(string) bool, error) {
 	}, nil
 }
 
-// newUlule sweeps once an hour, so that no sweep falls into others' rounds.
+// newUlule sweeps once an hour only, so that no sweep falls into others' rounds.
 func newUlule(a allowance) *ulule.Limiter {
 	store := ululestore.NewStoreWithOptions(ulule.StoreOptions{Prefix: ulule.DefaultPrefix, CleanUpInterval: time.Hour})
 	return ulule.New(store, ulule.Rate{Limit: int64(a.Units), Period: a.Window})
@@ -219,4 +219,6 @@ func viaTakeOne(algorithm comporta.Algorithm) func(allowance) (func(string) bool
 	}
 }
 
-func newMemstore() (*memstore.Store, error) { return memstore.New(memstore.Options{}) }
+// newMemstore does not sweep in the background: its sweeps, as its peers', would
+// fall into others' rounds.
+func newMemstore() (*memstore.Store, error) { return memstore.New(memstore.Options{Sweep: -1}) }

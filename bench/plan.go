@@ -8,7 +8,7 @@ import (
 	"github.com/comporta/comporta/bench/internal/report"
 )
 
-// The windows are so long that nothing comes back while we measure: an allowed
+// The windows are so long that little comes back while we measure: an allowed
 // request finds a live key, and a denied one stays denied.
 const window = 400 * 24 * time.Hour
 
@@ -78,12 +78,13 @@ var (
 )
 
 // allowance is the limit of the group: one unit, spent beforehand, where all is
-// to be denied; else more than the busiest key can ask for in a run.
+// to be denied; else more than the busiest key can ask for in a run, and no more,
+// so that budgets are not full again between two requests.
 func (g group) allowance() allowance {
 	if g.deny {
 		return allowance{Units: 1, Window: window}
 	}
-	return allowance{Units: max(10_000_000, 10_000_000_000/g.keys), Window: window}
+	return allowance{Units: max(4_000_000, 100_000_000_000/g.keys), Window: window}
 }
 
 // name is the scenario in words.

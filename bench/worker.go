@@ -49,7 +49,6 @@ type answer struct {
 
 // A worker carries out orders.
 type worker struct {
-	setup setup
 	// load makes the requests of the present distribution.
 	load func(zipf bool) load
 
@@ -77,7 +76,6 @@ func (w *worker) carryOut(o order) (r answer) {
 }
 
 func (w *worker) prepare(s setup) (heap int, cycle time.Duration, err error) {
-	w.setup = s
 	prepare, ok := map[string]func(setup) (func(bool) load, error){"keyed": prepareKeyed, "middleware": prepareMiddleware}[s.Kind]
 	if !ok {
 		return 0, 0, fmt.Errorf("unknown kind of contest %q", s.Kind)
