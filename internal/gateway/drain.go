@@ -10,8 +10,11 @@ import (
 // to send its request.
 const newGrace = time.Second
 
+// settle is how long connections that are being made may take to stand.
+const settle = 100 * time.Millisecond
+
 // drain stops without losing a request that a client has sent: /readyz says 503
-// and every answer asks to close its connection; then no new connection is
+// and every answer says that its connection ends; then no new connection is
 // taken; then what is in flight ends. What has not ended at the drain timeout is
 // cut off. (A request that is sent down an idle connection in the moment in which
 // that is closed is lost in HTTP/1.1 whatever a server does; clients repeat it.)
@@ -27,8 +30,9 @@ func (g *Gateway) drain(cut context.CancelFunc) {
 		<-pause.C
 	}
 	g.listener.refuseNew()
-	<-pause.C // those that stand in the queue are taken
-	<-pause.C
+	for refused := now(); since(refused) < settle; {
+		<-pause.C
+	}
 	_ = g.listener.Close()
 
 	closed := now()

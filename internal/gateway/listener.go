@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -19,7 +20,9 @@ const writeTimeout = time.Minute
 // listen listens on an address, host:port. Its errors are sentences, and name the
 // flag that chooses another address.
 func listen(address, flag string) (*net.TCPListener, error) {
-	l, err := net.Listen("tcp", address)
+	var c net.ListenConfig
+	c.SetMultipathTCP(false) // whose listeners take no socket filter: see refuseNew
+	l, err := c.Listen(context.Background(), "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("cannot listen on %s: another program has the port; choose another one, with %s or in the policy file", address, flag)

@@ -1,0 +1,140 @@
+package telemetry
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/comporta/comporta"
+	"github.com/comporta/comporta/identity"
+	"github.com/comporta/comporta/memstore"
+	"github.com/comporta/comporta/policy"
+)
+
+// counting is telemetry of an engine with a limit per address, one per everyone
+// and one that applies to /rare alone, with what it logs.
+func counting(t *testing.T) (*Telemetry, *policy.Engine, *bytes.Buffer) {
+	t.Helper()
+	store, err := memstore.New(memstore.Options{Now: func() time.Time { return time.UnixMicro(0) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	rare, err := policy.ParsePattern("/rare")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit, err := comporta.ParseLimit("1000/min")
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := policy.NewEngine(&policy.Policy{Limits: []*policy.Limit{
+		{Name: "each", Per: new(identity.Address), Limit: limit},
+		{Name: "all", Per: identity.Everyone{}, Limit: limit},
+		{Name: "rare", Match: []*policy.Pattern{rare}, Per: new(identity.Address), Limit: limit},
+		{Name: "off", Match: []*policy.Pattern{rare}, Per: new(identity.Address), Limit: limit, Mode: policy.Off},
+	}}, store, policy.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := new(bytes.Buffer)
+	return New(Options{Engine: engine, Log: slog.New(slog.NewTextHandler(log, nil)), Version: "v1"}), engine, log
+}
+
+// verdict is a verdict of the first limits on a client.
+func verdict(e *policy.Engine, client string) *policy.Verdict {
+	v := new(policy.Verdict)
+	for _, l := range e.Policy().Limits[:2] {
+		v.Applied = append(v.Applied, policy.Applied{Limit: l, Identity: client})
+	}
+	return v
+}
+
+func TestOneKeyWithMostOfTheTrafficIsToldOfOnce(t *testing.T) {
+	tel, engine, log := counting(t)
+	for i := range 4 * sketchRound {
+		tel.Observe(verdict(engine, fmt.Sprint("address:", i%2))) // half each
+	}
+	if log.Len() > 0 {
+		t.Errorf("half of the traffic is not most: %s", log)
+	}
+	for i := range 4 * sketchRound {
+		client := "address:10.0.0.7"
+		if i%5 > 2 {
+			client = fmt.Sprint("address:", i)
+		}
+		tel.Observe(verdict(engine, client))
+	}
+	text := log.String()
+	if strings.Count(text, "W-ONE-KEY") != 1 || !strings.Contains(text, "limit=each") || strings.Contains(text, "10.0.0.7") {
+		t.Errorf("want one warning, of the limit each, without the key:\n%s", text)
+	}
+}
+
+func TestALimitThatNeverAppliesIsToldOfOnce(t *testing.T) {
+	tel, engine, log := counting(t)
+	for i := range neverAfter {
+		if log.Len() > 0 {
+			t.Fatalf("after %d: %s", i, log)
+		}
+		tel.Observe(verdict(engine, fmt.Sprint("address:", i)))
+	}
+	for range neverAfter {
+		tel.Observe(new(policy.Verdict))
+	}
+	if text := log.String(); strings.Count(text, "W-NEVER-APPLIED") != 1 || !strings.Contains(text, "limit=rare") {
+		t.Errorf("want one warning, of the limit rare:\n%s", text)
+	}
+}
+
+func TestMetricsAreThereBeforeAnythingHappens(t *testing.T) {
+	tel, _, _ := counting(t)
+	tel.Begin()
+	tel.End(Allowed, 0)
+	tel.Begin()
+	tel.End(Denied, 999)
+	tel.UpstreamFailed(TimedOut)
+	tel.UpstreamAnswered(3 * time.Millisecond)
+	w := httptest.NewRecorder()
+	tel.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	text, err := io.ReadAll(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		`comporta_build_info{version="v1"} 1`,
+		`comporta_requests_total{verdict="malformed"} 0`,
+		`comporta_requests_in_flight 0`,
+		`comporta_responses_total{class="aborted"} 1`,
+		`comporta_responses_total{class="5xx"} 1`,
+		`comporta_decisions_total{decision="shadow_denied",limit="rare"} 0`,
+		`comporta_upstream_failures_total{reason="timeout"} 1`,
+		`comporta_upstream_response_seconds_bucket{le="0.005"} 1`,
+		`comporta_warnings_total{code="W-ONE-KEY"} 0`,
+		`comporta_store_errors_total 0`,
+		`go_goroutines `,
+	} {
+		if !strings.Contains(string(text), "\n"+line) {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
+}
+
+func TestTheStoreIsAskedWhenMetricsAre(t *testing.T) {
+	_, engine, _ := counting(t)
+	stats := StoreStats{Keys: 1, LogBytes: 2, Evictions: 3, Overflows: 4, ClockFaults: 5}
+	tel := New(Options{Engine: engine, Store: func() StoreStats { return stats }})
+	stats.Keys = 7
+	w := httptest.NewRecorder()
+	tel.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for _, line := range []string{"comporta_store_keys 7", "comporta_store_log_bytes 2", "comporta_store_evictions_total 3", "comporta_store_overflows_total 4", "comporta_store_clock_faults_total 5"} {
+		if !strings.Contains(w.Body.String(), "\n"+line+"\n") {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
+}
