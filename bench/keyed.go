@@ -120,14 +120,20 @@ func throttledGCRA(a allowance) (func(string) bool, error) {
 	}, nil
 }
 
-// newThrottled keeps its keys in a plain map, which is faster than its LRU.
+// newThrottled keeps its keys in a plain map, which is faster than its LRU, and
+// may try as often as it takes: by itself it gives up after ten lost races.
 func newThrottled(a allowance) (*throttled.GCRARateLimiterCtx, error) {
 	store, err := throttledstore.NewCtx(0)
 	if err != nil {
 		return nil, err
 	}
 	quota := throttled.RateQuota{MaxRate: throttled.PerDuration(a.Units, a.Window), MaxBurst: a.Units - 1}
-	return throttled.NewGCRARateLimiterCtx(store, quota)
+	limiter, err := throttled.NewGCRARateLimiterCtx(store, quota)
+	if err != nil {
+		return nil, err
+	}
+	limiter.SetMaxCASAttemptsLimit(math.MaxInt)
+	return limiter, nil
 }
 
 func ululeMemory(a allowance) (func(string) bool, error) {
