@@ -68,7 +68,7 @@ func (f *fields) work(v *policy.Verdict, sets sets, buf []byte) []byte {
 	if v.Named >= 0 {
 		a := &v.Applied[v.Named]
 		reset := resetOf(v, a)
-		if a.Decision.Remaining == 0 {
+		if a.Decision.Remaining == 0 && a.Limit.Mode == policy.Enforce {
 			f.barred = seconds(a.Decision.ResetAfter)
 		}
 		if sets.triple {

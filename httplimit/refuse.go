@@ -112,9 +112,8 @@ func (g *guard) answerProblem(w http.ResponseWriter, r *http.Request, status int
 // answer sends a problem document (RFC 9457) of our own.
 func (g *guard) answer(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	h := w.Header()
-	h["Cache-Control"] = []string{"no-store"}
-	h["Content-Type"] = []string{"application/problem+json"}
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	own := &[...]string{"no-store", "application/problem+json", strconv.Itoa(len(body))}
+	h["Cache-Control"], h["Content-Type"], h["Content-Length"] = own[0:1:1], own[1:2:2], own[2:3:3]
 	g.cors.allow(h, r)
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
