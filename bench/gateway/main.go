@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	rounds := flag.Int("rounds", 3, "how many runs each proxy gets, in turns, after one to warm up")
+	rounds := flag.Int("rounds", 5, "how many runs each proxy gets, in turns, after one to warm up")
 	seconds := flag.Int("seconds", 3, "how long a run is")
 	connections := flag.Int("connections", 32, "how many connections wrk keeps busy")
 	comporta := flag.String("comporta", "", "the comporta program to measure; built from this repository when left out")
