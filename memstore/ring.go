@@ -112,13 +112,13 @@ func (r *ring) At(t comporta.Instant) int64 {
 // neighbouring entries at the later instant: that never admits more than the
 // exact log, but may for a while refuse more.
 func (r *ring) apply(e *comporta.Edit, rule *comporta.Rule, full bool) {
-	r.shape(rule)
 	if e.Dropping {
 		r.drop(r.after(e.Drop))
 	}
 	if e.Cut > 0 {
 		r.cut(e.Cut)
 	}
+	r.shape(rule) // now that what a smaller limit has no bits for has left
 	if e.Clamping && r.n > 0 && r.last > e.Clamp {
 		r.clamp(e.Clamp)
 	}
