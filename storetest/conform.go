@@ -24,7 +24,7 @@ func answersAsTheModel(t *testing.T, open Open, single bool) {
 		t.Skip("the store has no TakeOne")
 	}
 	var runs atomic.Int64
-	rapid.Check(t, func(rt *rapid.T) {
+	inWorlds(t, func(rt *rapid.T) {
 		w := newWorld(rt, runs.Add(1))
 		w.clock, w.store, w.model.Now = clock, store, clock.Now
 		if single {
@@ -46,6 +46,63 @@ func answersAsTheModel(t *testing.T, open Open, single bool) {
 			}
 		}
 	})
+}
+
+// inWorlds tries a property some times as often as rapid does of itself: a world
+// that changes a limit just when it matters is one of some hundreds.
+func inWorlds(t *testing.T, property func(*rapid.T)) {
+	rounds := 5
+	if testing.Short() {
+		rounds = 1
+	}
+	for range rounds {
+		rapid.Check(t, property)
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// keepsALog fills a sliding log and changes its limit, smaller and larger, over
+// a shorter and a longer window: what a store packs by the limit's size it must
+// then pack anew.
+func keepsALog(t *testing.T, open Open) {
+	numbers := []comporta.Limit{
+		{Limit: 50, Window: time.Hour},
+		{Limit: 1, Window: time.Hour},
+		{Limit: comporta.MaxUnits, Window: comporta.MaxWindow},
+		{Limit: 3, Window: time.Second},
+		{Limit: 50_000, Window: 24 * time.Hour},
+	}
+	rules := make([]*comporta.Rule, len(numbers))
+	for i, limit := range numbers {
+		limit.Algorithm = comporta.SlidingLog
+		rules[i] = compile(t, limit)
+	}
+	clock := &Clock{}
+	clock.Set(bases[1])
+	store, model := open(t, clock.Now), &Model{Now: clock.Now}
+	for i, from := range rules {
+		for j, to := range rules {
+			take := comporta.Take{Key: comporta.Key{Limit: "log", Identity: fmt.Sprintf("%d to %d", i, j)}, Cost: 1}
+			ask := func(rule *comporta.Rule, cost int64) {
+				take.Rule, take.Cost = rule, cost
+				clock.Advance(time.Microsecond)
+				if got, want := takeOne(t, store, take), takeOne(t, model, take); got != want {
+					t.Errorf("%d of %s after %s:\n got %+v\nwant %+v", cost, rule.Limit(), from.Limit(), got, want)
+				}
+			}
+			for n := range int64(9) {
+				ask(from, n)
+			}
+			ask(to, 1)
+			for range 5 {
+				clock.Advance(300 * time.Millisecond)
+				ask(to, 1)
+			}
+			ask(from, 2)
+		}
+	}
 }
 
 // refuses asks what is an error, and then whether anything was spent.

@@ -16,25 +16,30 @@ func Limits() *rapid.Generator[comporta.Limit] {
 }
 
 // Changed generates what a person may make of a limit: other numbers under the
-// same name, now and then another algorithm.
+// same name, now and then another limit altogether.
 func Changed(from comporta.Limit) *rapid.Generator[comporta.Limit] {
 	return rapid.Custom(func(t *rapid.T) comporta.Limit {
-		to := drawLimit(t)
-		if from.Unlimited || to.Unlimited || from.Calendar != nil || to.Calendar != nil {
+		if from.Unlimited || seldom(t, "another limit") {
+			return drawLimit(t)
+		}
+		to := from
+		if oftener(t, "another count") {
+			to.Limit = units(t, "limit")
+		}
+		if from.Calendar != nil {
 			return to
 		}
-		if oftener(t, "other numbers") {
-			to.Algorithm = from.Algorithm
-			if !from.Algorithm.Bucket() {
-				to.Burst = 0
-			}
-			if from.Algorithm != comporta.TokenBucket || to.Charge == comporta.Attempts {
-				to.MaxWait = 0
-			}
-			if rapid.Bool().Draw(t, "same window") {
-				to.Window = from.Window
-			}
-			to.Stagger = to.Stagger && from.Stagger
+		if rapid.Bool().Draw(t, "another window") {
+			to.Window = window(t)
+		}
+		if from.Algorithm.Bucket() && rapid.Bool().Draw(t, "another burst") {
+			to.Burst = units(t, "burst")
+		}
+		if from.Stagger {
+			to.Stagger = rapid.Bool().Draw(t, "stagger")
+		}
+		if from.MaxWait == 0 {
+			to.Charge = rapid.SampledFrom([]comporta.Charge{comporta.Admitted, comporta.Attempts}).Draw(t, "charge")
 		}
 		return to
 	}).Filter(compiles)

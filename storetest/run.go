@@ -25,6 +25,7 @@ type Open func(t *testing.T, now func() time.Time) comporta.Store
 func Run(t *testing.T, open Open) {
 	t.Run("answers as the model", func(t *testing.T) { answersAsTheModel(t, open, false) })
 	t.Run("TakeOne answers as Take", func(t *testing.T) { answersAsTheModel(t, open, true) })
+	t.Run("keeps a log when its limit changes", func(t *testing.T) { keepsALog(t, open) })
 	t.Run("refuses what no store may run", func(t *testing.T) { refuses(t, open) })
 	t.Run("keeps its own strings", func(t *testing.T) { keepsItsOwnStrings(t, open) })
 	t.Run("admits no more to many at once", func(t *testing.T) { admitsNoMoreToMany(t, open) })

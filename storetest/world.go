@@ -85,7 +85,7 @@ func newWorld(t *rapid.T, run int64) *world {
 		}
 		w.versions[name] = append(w.versions[name], compile(t, limit))
 	}
-	for i := range rapid.IntRange(1, 3).Draw(t, "identities") {
+	for i := range rapid.IntRange(1, 2).Draw(t, "identities") {
 		w.identities = append(w.identities, fmt.Sprintf("%d/client %d", run, i))
 	}
 	return w
