@@ -66,8 +66,13 @@ func TestGoodFilesAreUnderstood(t *testing.T) {
 			if err := errors.Join(c.WriteText(&text), c.WriteJSON(&json)); err != nil {
 				t.Fatal(err)
 			}
+			var said strings.Builder
+			for _, w := range c.Warnings {
+				said.WriteString(w.String() + "\n")
+			}
+			said.WriteString(text.String())
 			base := strings.TrimSuffix(file, ".yaml")
-			golden(t, base+".txt", text.String())
+			golden(t, base+".txt", said.String())
 			golden(t, base+".json", json.String())
 		})
 	}

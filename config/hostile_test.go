@@ -25,6 +25,7 @@ func TestHostileFilesAreRefusedInTime(t *testing.T) {
 		"tags":              "a: " + strings.Repeat("!a ", size/3-10),
 		"deep":              steps(1000),
 		"one word for ever": strings.Repeat("a: 1\n", size/5),
+		"most words":        strings.Repeat("a: 1\n", maxWords),
 		"long list":         "headers: [" + strings.Repeat("a, ", size/3-10) + "]",
 		"long word":         strings.Repeat("a", size-10) + ": 1",
 		"long text":         "time_zone: " + strings.Repeat("a", size-20),
@@ -45,7 +46,7 @@ func TestHostileFilesAreRefusedInTime(t *testing.T) {
 			if err == nil {
 				t.Error("taken for a policy")
 			}
-			if took := time.Since(began); took > 20*time.Second {
+			if took := time.Since(began); took > time.Minute {
 				t.Errorf("took %v", took)
 			}
 		})

@@ -14,8 +14,13 @@ import (
 	"github.com/comporta/comporta/policy"
 )
 
-// maxFile bounds a policy file: far more than anybody writes by hand.
-const maxFile = 1 << 20
+// maxFile and maxWords bound a policy file: far more than anybody writes by
+// hand, and less than the YAML parser, whose time grows with the square of a
+// mapping's length, would choke on.
+const (
+	maxFile  = 256 << 10
+	maxWords = 5_000
+)
 
 // Load reads a policy file. All that is wrong with it comes at once, as
 // Problems; a file that cannot be read is an error of another kind. It opens no
@@ -34,8 +39,8 @@ func Load(file string) (*Config, error) {
 }
 
 // Parse is Load of a file's text; name stands for it in problems, and files are
-// relative to its directory. It never panics and takes time in proportion to the
-// text, of which it takes at most 1 MiB.
+// relative to its directory. It never panics. It takes at most 256 KiB of text
+// and 5,000 words, the worst of which take a second or two.
 func Parse(name string, data []byte) (*Config, error) {
 	top, problems := readTree(name, data)
 	if problems != nil {

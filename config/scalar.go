@@ -51,7 +51,7 @@ func (r *reader) text(n *node, what, example string) (string, bool) {
 	case n.kind != text:
 		r.wrongKind(n, what, "text, such as "+example)
 	case strings.TrimSpace(n.text) == "":
-		r.fault(n, what+" is empty", "write it like "+example+", or leave the word out")
+		r.fault(n, what+" is empty", "write it like "+example)
 	case strings.Contains(n.text, "${"):
 		r.fault(n, "${…} is not expanded", "write the value itself: a policy reads nothing from the environment")
 	default:

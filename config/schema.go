@@ -56,6 +56,12 @@ func object(words []word, required ...string) shape {
 	return out
 }
 
+// exactlyOne wants one of two words in an object.
+func exactlyOne(object shape, a, b string) shape {
+	object["oneOf"] = []shape{{"required": []string{a}}, {"required": []string{b}}}
+	return object
+}
+
 // Schema is the JSON Schema (2020-12) of the file: what an editor needs to
 // complete and check words, types and choices. What it lets through Parse may
 // still refuse, since a schema cannot read patterns, zones and numbers in text.

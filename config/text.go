@@ -9,7 +9,8 @@ import (
 )
 
 // WriteText writes the policy as understood, defaults included, each limit with
-// its bound in words, and the warnings, for people.
+// its bound in words, for people. It counts the warnings and leaves them to the
+// caller, who has them in Warnings.
 func (c *Config) WriteText(w io.Writer) error {
 	p := &page{}
 	v := c.view()
@@ -38,7 +39,6 @@ func (c *Config) WriteText(w io.Writer) error {
 	}
 	p.section("CORS preflights stand under this limit instead")
 	p.limit(&v.Preflight)
-	p.warnings(c.Warnings)
 	_, err := w.Write(p.Bytes())
 	return err
 }
@@ -165,21 +165,6 @@ func costText(costs []costView) string {
 		return fmt.Sprintf("costs %d each", costs[0].Units)
 	}
 	return "costs " + strings.Join(said, ", ")
-}
-
-func (p *page) warnings(warnings []Problem) {
-	if len(warnings) == 0 {
-		return
-	}
-	p.section("warnings")
-	for _, w := range warnings {
-		place := w
-		place.Hint = ""
-		fmt.Fprintf(p, "  %s\n", place)
-		if w.Hint != "" {
-			fmt.Fprintf(p, "    → %s\n", w.Hint)
-		}
-	}
 }
 
 func otherwise(s, none string) string {

@@ -58,7 +58,7 @@ type entry struct{ key, value *node }
 func readTree(name string, data []byte) (*node, Problems) {
 	top := place{file: name, line: 1, col: 1}
 	if len(data) > maxFile {
-		return nil, Problems{top.problem("the file is larger than 1 MiB", "a policy is a few hundred lines: is it the right file?")}
+		return nil, Problems{top.problem("the file is larger than 256 KiB", "a policy is a few hundred lines: is it the right file?")}
 	}
 	if ps := unprintable(name, data); ps != nil {
 		return nil, ps
@@ -103,7 +103,7 @@ func unprintable(name string, data []byte) Problems {
 
 // tooClever finds what a policy has no use for, and nesting past the bound.
 func tooClever(name string, tokens token.Tokens) (ps Problems) {
-	open, line, started := 0, 0, false
+	open, line, words, started := 0, 0, 0, false
 	for _, tk := range tokens {
 		at := placeOf(name, tk)
 		first := at.line != line
@@ -122,6 +122,10 @@ func tooClever(name string, tokens token.Tokens) (ps Problems) {
 		case token.DocumentHeaderType, token.DocumentEndType:
 			if started {
 				return append(ps, at.problem("a second YAML document begins here", "a policy is one document: remove the line, or split the file"))
+			}
+		case token.MappingValueType:
+			if words++; words > maxWords {
+				return append(ps, at.problem(fmt.Sprintf("the file has more than %d words", maxWords), "a policy is a few hundred lines: is it the right file?"))
 			}
 		case token.MappingStartType, token.SequenceStartType:
 			open++
@@ -197,8 +201,12 @@ func tree(name string, from ast.Node) *node {
 		n.place = n.entries[0].key.place
 	case *ast.SequenceNode:
 		n.kind = list
-		for _, item := range from.Values {
-			n.items = append(n.items, tree(name, item))
+		for i, value := range from.Values {
+			item := tree(name, value)
+			if item.kind == nothing && !from.IsFlowStyle {
+				item.place = placeOf(name, from.Entries[i].Start)
+			}
+			n.items = append(n.items, item)
 		}
 	case *ast.LiteralNode:
 		n.kind, n.quoted = text, true

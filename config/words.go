@@ -28,8 +28,7 @@ var fileWords = []word{
 	{name: "paths", doc: "How paths are read. Default: strict.", shape: either(oneOf("strict", "loose"), object(pathsWords))},
 	{name: "preflight", doc: "The limit per address that CORS preflights stand under, or off. Default: 600/min.", shape: aText},
 	{name: "identities", doc: "How clients are told apart.", shape: object(identitiesWords)},
-	{name: "limits", doc: "The limits. All that match a request apply, all or nothing.", shape: listOf(either(
-		object(limitWords, "name", "per", "limit"), object(limitWords, "name", "per", "quota")))},
+	{name: "limits", doc: "The limits. All that match a request apply, all or nothing.", shape: listOf(exactlyOne(object(limitWords, "name", "per"), "limit", "quota"))},
 	{name: "plans", instead: "give each group of clients a limit of its own"},
 	{name: "overrides", instead: "give that client a limit of its own"},
 	{name: "on_error", instead: "leave it out: the counts are in this process and do not fail"},
@@ -106,7 +105,7 @@ var limitWords = []word{
 	{name: "name", doc: "The limit's name: a part of each of its keys.", shape: matching(namePattern)},
 	{name: "match", doc: "Patterns of requests. Default: all.", shape: oneOrList(aText)},
 	{name: "except", doc: "Patterns of requests that are not under it.", shape: oneOrList(aText)},
-	{name: "per", doc: "Whose budget a request is counted against.", shape: either(oneOf("address", "everyone"), object(perWords))},
+	{name: "per", doc: "Whose budget a request is counted against.", shape: either(oneOf("address", "everyone"), exactlyOne(object(perWords), "header", "path"))},
 	{name: "limit", doc: "Units per period: 100/min burst 20, or unlimited.", shape: aText},
 	{name: "quota", doc: "Units per calendar period: 1000/month, or unlimited.", shape: aText},
 	{name: "starts_at", doc: "Where a quota's period starts: HH:MM; mon 06:00; 15 06:00; 04-06 06:00.", shape: either(aText, aNumber(1, 31))},
