@@ -72,7 +72,7 @@ func (b *bench) memory() error {
 			lightest, quickest = append(lightest, bytes), append(quickest, cycle)
 			continue
 		}
-		size := report.Row{Scenario: "1,000,000 keys, " + contender.name, Unit: "bytes/key", Ours: bytes, Target: keyBytes}
+		size := report.Row{Scenario: count(million, "key") + ", " + contender.name, Unit: "bytes/key", Ours: bytes, Target: keyBytes}
 		time := report.Row{Scenario: size.Scenario, Unit: "collector ms/cycle", Ours: cycle, Target: cycleMillis}
 		if contender.name == slidingLog { // its entries come on top
 			size.Target, time.Target = report.Target{}, report.Target{}
@@ -193,7 +193,7 @@ func (b *bench) each() string {
 		tables = append(tables, report.Markdown(append([][]string{{"scenario", "contender", "ns", "CPU ns", "of it collector", "allocations"}}, b.results...)))
 	}
 	if len(b.weights) > 0 {
-		tables = append(tables, report.Markdown(append([][]string{{"1,000,000 keys", "bytes/key", "collector ms/cycle"}}, b.weights...)))
+		tables = append(tables, report.Markdown(append([][]string{{count(million, "key"), "bytes/key", "collector ms/cycle"}}, b.weights...)))
 	}
 	return strings.Join(tables, "\n")
 }
