@@ -16,11 +16,11 @@ import (
 // roomFor is the heap that the collector may let grow before it runs, where
 // memory allows: a proxy's live heap is a few megabytes, and collecting each time
 // that it doubles takes a good part of all its time.
-const roomFor = 128 << 20
+const roomFor = 64 << 20
 
 // PaceCollector paces the process's garbage collector until the context ends: by
 // a memory limit of nine tenths of what the cgroup (v2 or v1) allows, and by a
-// heap of up to 128 MB, or a quarter of what is allowed, before it runs. GOGC and
+// heap of up to 64 MB, or a quarter of what is allowed, before it runs. GOGC and
 // GOMEMLIMIT, where they are set, win.
 func PaceCollector(ctx context.Context) {
 	allowed := cgroupMemory("/proc/self/cgroup", "/sys/fs/cgroup")
@@ -53,7 +53,7 @@ func PaceCollector(ctx context.Context) {
 // gcPercent is the GOGC under which a live heap grows to room before the
 // collector runs; 100, Go's own, for a heap that is large already.
 func gcPercent(live, room int64) int {
-	const least, most = 100, 3200 // 3200 % of the least heap of 4 MB is 128 MB
+	const least, most = 100, 1600 // 1600 % of the least heap of 4 MB is 64 MB
 	if live <= 0 {
 		return most
 	}

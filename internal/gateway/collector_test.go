@@ -45,7 +45,7 @@ func TestTheCollectorIsPacedByTheRoomThereIs(t *testing.T) {
 		live, room int64
 		want       int
 	}{
-		{0, 128 * mb, 3200}, {4 * mb, 128 * mb, 3100}, {32 * mb, 128 * mb, 300}, {100 * mb, 128 * mb, 100}, {500 * mb, 128 * mb, 100}, {4 * mb, 16 * mb, 300},
+		{0, 64 * mb, 1600}, {1 * mb, 64 * mb, 1600}, {4 * mb, 64 * mb, 1500}, {16 * mb, 64 * mb, 300}, {50 * mb, 64 * mb, 100}, {500 * mb, 64 * mb, 100}, {4 * mb, 16 * mb, 300},
 	} {
 		if got := gcPercent(test.live, test.room); got != test.want {
 			t.Errorf("live %d MB of %d: %d %%, want %d", test.live/mb, test.room/mb, got, test.want)

@@ -60,7 +60,7 @@ func (g *Gateway) desk(next http.Handler) http.Handler {
 		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 		defer func() {
 			broken := recover()
-			if broken != nil && broken != http.ErrAbortHandler { //nolint:errorlint // it is compared so in net/http
+			if broken != nil && broken != http.ErrAbortHandler {
 				g.log.Error("a request could not be answered for a fault of the gateway's own", "fault", fmt.Sprint(broken), "at", faultAt())
 			}
 			if broken != nil {

@@ -28,17 +28,11 @@ func (g *Gateway) forward(pr *httputil.ProxyRequest) {
 		delete(out, g.address.HeaderName())
 	}
 	chain := ""
-	if trusted {
-		chain = strings.Join(in["X-Forwarded-For"], ", ")
-	}
 	if peer.IsValid() {
-		if chain != "" {
-			chain += ", "
-		}
-		chain += peer.String()
+		chain = peer.String()
 	}
-	if chain != "" {
-		out["X-Forwarded-For"] = []string{chain}
+	if before := in["X-Forwarded-For"]; trusted && len(before) > 0 {
+		chain = strings.TrimSuffix(strings.Join(before, ", ")+", "+chain, ", ")
 	}
 	host, proto := pr.In.Host, "http"
 	if pr.In.TLS != nil {
@@ -48,8 +42,12 @@ func (g *Gateway) forward(pr *httputil.ProxyRequest) {
 		host = first(in["X-Forwarded-Host"], host)
 		proto = first(in["X-Forwarded-Proto"], proto)
 	}
-	out["X-Forwarded-Host"] = []string{host}
-	out["X-Forwarded-Proto"] = []string{proto}
+	lines := []string{chain, host, proto} // one piece of memory for the three
+	if chain != "" {
+		out["X-Forwarded-For"] = lines[0:1:1]
+	}
+	out["X-Forwarded-Host"] = lines[1:2:2]
+	out["X-Forwarded-Proto"] = lines[2:3:3]
 }
 
 func first(values []string, otherwise string) string {
@@ -63,10 +61,11 @@ func first(values []string, otherwise string) string {
 // forwarding header: most likely a proxy, whose clients then share one budget.
 func (g *Gateway) watchProxies(r *http.Request) {
 	name := g.address.HeaderName()
-	if len(r.Header[name]) == 0 || g.o.Telemetry.Told(telemetry.UntrustedProxy) {
+	if len(r.Header[name]) == 0 || g.proxyTold.Load() {
 		return
 	}
 	if peer := peerOf(r); isPrivate(peer) && !g.address.Trusts(peer) {
+		g.proxyTold.Store(true)
 		g.o.Telemetry.Warn(telemetry.UntrustedProxy, "", "a private address that is not trusted sends "+name+
 			": if it is your proxy, name it in identities.address.trusted_proxies, or all its clients are counted as one")
 	}

@@ -44,8 +44,9 @@ type Gateway struct {
 	listener *listener
 	admin    *admin // nil when there is no metrics address
 
-	inFlight atomic.Int64 // requests, upgraded connections too
-	draining atomic.Bool
+	inFlight  atomic.Int64 // requests, upgraded connections too
+	draining  atomic.Bool
+	proxyTold atomic.Bool // an untrusted proxy was warned of
 }
 
 // New listens on the gateway's addresses. Its errors are sentences for whoever
@@ -89,6 +90,10 @@ func New(o Options) (*Gateway, error) {
 		return nil, err
 	}
 	g.listener = &listener{TCPListener: public}
+	if isItself(o.Server.Upstream, public.Addr()) {
+		g.listener.Close()
+		return nil, fmt.Errorf("the upstream %s is the gateway itself: let one of the two have another port", o.Server.Upstream)
+	}
 	g.public.ConnState = g.listener.state
 	if o.Server.Metrics != "" {
 		if g.admin, err = newAdmin(g); err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,19 @@ func checkUpstream(u *url.URL) error {
 		return fmt.Errorf("the upstream %q: only a scheme, a host, a port and a path are used", u.Redacted())
 	}
 	return nil
+}
+
+// isItself says whether an upstream is the address that the gateway listens on.
+func isItself(u *url.URL, own net.Addr) bool {
+	at, ok := own.(*net.TCPAddr)
+	if !ok || u.Port() != strconv.Itoa(at.Port) {
+		return false
+	}
+	if u.Hostname() == "localhost" {
+		return at.IP.IsLoopback() || at.IP.IsUnspecified()
+	}
+	ip := net.ParseIP(u.Hostname())
+	return ip.Equal(at.IP) || at.IP.IsUnspecified() && ip.IsLoopback()
 }
 
 // newProxy is the handler that passes requests on.

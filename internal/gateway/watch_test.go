@@ -113,6 +113,7 @@ func TestWhatCannotStartSaysWhy(t *testing.T) {
 	defer taken.Close()
 	busy := taken.Addr().String()
 	working := serve(t, "http://127.0.0.1:9", generous, nil)
+	free := freePort(t)
 	for _, test := range []struct {
 		change func(*config.Server)
 		want   string
@@ -123,6 +124,7 @@ func TestWhatCannotStartSaysWhy(t *testing.T) {
 		{func(s *config.Server) { s.Upstream = nil }, "no upstream"},
 		{func(s *config.Server) { s.Upstream = &url.URL{Scheme: "ftp", Host: "x"} }, "neither http nor https"},
 		{func(s *config.Server) { s.Upstream = &url.URL{Scheme: "http"} }, "has no host"},
+		{func(s *config.Server) { s.Listen, s.Upstream = free, &url.URL{Scheme: "http", Host: free} }, "is the gateway itself"},
 		{func(s *config.Server) { s.TLS = &config.TLS{Cert: "nowhere.pem", Key: "nowhere.pem"} }, "nowhere.pem"},
 	} {
 		o := working.o
@@ -135,6 +137,17 @@ func TestWhatCannotStartSaysWhy(t *testing.T) {
 			t.Errorf("got %v, want %q", err, test.want)
 		}
 	}
+}
+
+// freePort is an address that nobody listened on a moment ago.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
 
 func TestAFaultOfOurOwnEndsOneRequestOnly(t *testing.T) {

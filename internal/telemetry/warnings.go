@@ -63,11 +63,3 @@ func (t *Telemetry) Warn(code Code, limit, text string) {
 	}
 	w.log.Warn(text, attrs...)
 }
-
-// Told says whether a warning about no limit has been given, so that what it is
-// about need not be looked for again.
-func (t *Telemetry) Told(code Code) bool {
-	t.warnings.mu.Lock()
-	defer t.warnings.mu.Unlock()
-	return t.warnings.told[warning{code: code}]
-}
