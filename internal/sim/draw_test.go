@@ -33,6 +33,7 @@ func TestDrawings(t *testing.T) {
 		{"five.txt", five, text(80, false)},
 		{"five-wide.txt", five, text(120, false)},
 		{"queue.txt", scene(t, "10/10s", "", "12@0s,30@0s every 300ms", "leaky_bucket"), text(80, false)},
+		{"nearly.txt", scene(t, "20/s", "", "21@0s", "fixed_window"), text(80, false)}, // one denied of many is seen
 		{"looks.txt", scene(t, "0/s", "", "2@0s cost 0", "fixed_window", "sliding_log"), text(80, false)},
 		{"articles.svg", articles, (*Report).WriteSVG},
 		{"five.svg", five, (*Report).WriteSVG},
