@@ -43,7 +43,7 @@ func (sh *shard) rebuild(s *Store, shard int) *table {
 	if room := old.room(); sh.live+1 > room*8/10 {
 		slots = slots*growth/4 + 1
 	} else if sh.live < room/2 {
-		slots = max(fewestSlots, sh.live*10/fullTenths*growth/4+1)
+		slots = max(fewestSlots, (sh.live+2)*10/fullTenths*growth/4)
 	}
 	next := newTable(slots)
 	for slot := range old.slots {
@@ -93,8 +93,12 @@ func (s *Store) Sweep() {
 // what takes so long to come back would be missed.
 const dropsAfter = time.Hour
 
-// sampleSize is how many keys are looked at to find the one to drop.
-const sampleSize = 8
+// sampleSize is how many keys are looked at to find the one to drop, and
+// largestSample how many where none of those may be.
+const (
+	sampleSize    = 8
+	largestSample = 64
+)
 
 // makeRoom drops one key: any that is full, else the fullest of a sample. It
 // says whether there was one to drop. No lock is held.
@@ -105,9 +109,10 @@ func (s *Store) makeRoom(now comporta.Instant) bool {
 		least   = comporta.Never
 		sampled = 0
 	)
+	enough := func() bool { return sampled >= sampleSize && bestIn >= 0 || sampled >= largestSample }
 	start := int(s.turn.Add(0x9e3779b97f4a7c15) >> 32)
 	for i := range shards {
-		if sampled >= sampleSize {
+		if enough() {
 			break
 		}
 		shard := (start + i) % shards
@@ -129,9 +134,11 @@ func (s *Store) makeRoom(now comporta.Instant) bool {
 				return true
 			}
 			if d.Remaining > 0 && rule.FillTime() < dropsAfter && d.FullAfter < least {
-				best, bestIn, least = h, shard, d.FullAfter
+				if _, overflow := s.spill.Load(h); !overflow {
+					best, bestIn, least = h, shard, d.FullAfter
+				}
 			}
-			if sampled++; sampled >= sampleSize {
+			if sampled++; enough() {
 				break
 			}
 		}

@@ -57,6 +57,7 @@ type Store struct {
 	rules   rules
 	stats   counters
 	turn    atomic.Uint64 // where to look next for a key to drop
+	spill   sync.Map      // hash → struct{}: the overflow keys in use, which are never dropped
 	batches sync.Pool     // *batch
 
 	stop    chan struct{} // closed by Close
@@ -185,7 +186,9 @@ func (s *Store) hash(k *comporta.Key) hash {
 func (s *Store) overflow(limit string) hash {
 	other := hashKey{^s.key[0], s.key[1]}
 	h := other.sum(&comporta.Key{Limit: limit})
-	return hash{h.hi, h.lo & hashMask}
+	h.lo &= hashMask
+	s.spill.Store(h, struct{}{})
+	return h
 }
 
 func (h hash) shard() int { return int(h.lo >> shardShift) }
