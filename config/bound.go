@@ -17,9 +17,9 @@ func boundWords(l *policy.Limit, rule *comporta.Rule) string {
 	}
 	switch l.Mode {
 	case policy.Shadow:
-		return "in shadow, refuses nothing; enforced: " + said
+		return "in shadow, refuses nothing; if enforced: " + said
 	case policy.Off:
-		return "off, neither counts nor refuses; enforced: " + said
+		return "off, neither counts nor refuses; if enforced: " + said
 	}
 	return said
 }

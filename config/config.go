@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/comporta/comporta"
 	"github.com/comporta/comporta/identity"
 	"github.com/comporta/comporta/policy"
 )
@@ -27,16 +26,7 @@ type Config struct {
 	Warnings []Problem
 
 	addresses addresses
-	details   []detail
 	secret    *identity.Secret // of all the policy's sources
-}
-
-// A detail is what is known of a limit beside the policy: its rule, where its
-// words stand.
-type detail struct {
-	limit *policy.Limit
-	rule  *comporta.Rule
-	at    limitNodes
 }
 
 // A Server says where the gateway listens, what stands behind it, and how long

@@ -45,8 +45,8 @@ func (r *reader) identities(n *node) {
 	if e, ok := words["header"]; ok {
 		if said, ok := r.text(e.value, "header", "X-Forwarded-For"); ok {
 			if _, err := identity.NewAddress(identity.AddressOptions{Header: said}); err != nil {
-				text, hint := splitHint(err.Error(), "write it like X-Forwarded-For")
-				r.fault(e.value, text, hint)
+				wrong, hint := splitHint(err.Error(), "write it like X-Forwarded-For")
+				r.fault(e.value, wrong, hint)
 			} else {
 				options.Header = said
 			}
@@ -74,8 +74,8 @@ func (r *reader) trusted(n *node) (out []netip.Prefix) {
 		}
 		p, err := identity.ParsePrefix(said)
 		if err != nil {
-			text, hint := splitHint(err.Error(), "write it like 10.0.0.0/8")
-			r.fault(item, "trusted_proxies: "+text, hint)
+			wrong, hint := splitHint(err.Error(), "write it like 10.0.0.0/8")
+			r.fault(item, "trusted_proxies: "+wrong, hint)
 			continue
 		}
 		if written, err := netip.ParsePrefix(said); err == nil && written != written.Masked() {

@@ -32,7 +32,7 @@ func (r *reader) limits(n *node) {
 			continue
 		}
 		if line, double := lines[l.Name]; double && l.Name != "" {
-			r.fault(r.config.details[len(r.config.details)-1].at.name, fmt.Sprintf("two limits are named %q", l.Name), fmt.Sprintf("the first is in line %d: counts are kept by name, so give each its own", line))
+			r.fault(r.details[len(r.details)-1].at.name, fmt.Sprintf("two limits are named %q", l.Name), fmt.Sprintf("the first is in line %d: counts are kept by name, so give each its own", line))
 		} else {
 			lines[l.Name] = item.line
 		}
@@ -77,11 +77,19 @@ func (r *reader) limit(n *node) *policy.Limit {
 		said, _ := r.choice(e.value, "mode", "enforce", "shadow", "off")
 		l.Mode = map[string]policy.Mode{"shadow": policy.Shadow, "off": policy.Off}[said]
 	}
-	r.config.details = append(r.config.details, detail{limit: l, rule: rule, at: at})
+	r.details = append(r.details, detail{limit: l, rule: rule, at: at})
 	return l
 }
 
-// limitNodes are where a limit's words stand, for warnings.
+// A detail is what is known of a limit beside the policy: its rule, where its
+// words stand.
+type detail struct {
+	limit *policy.Limit
+	rule  *comporta.Rule // nil where the limit is wrong
+	at    limitNodes
+}
+
+// limitNodes are where a limit's words stand; nil for those left out.
 type limitNodes struct{ limit, name, per, numbers, cost, mode *node }
 
 // called is how problems name a limit.
@@ -133,8 +141,8 @@ func (r *reader) pattern(n *node, what string) *policy.Pattern {
 	}
 	p, err := policy.ParsePattern(said)
 	if err != nil {
-		text, hint := splitHint(err.Error(), "write it like GET /search, \"/items/{id}\" or example.com/")
-		r.fault(n, what+": "+text, hint)
+		wrong, hint := splitHint(err.Error(), "write it like GET /search, \"/items/{id}\" or example.com/")
+		r.fault(n, what+": "+wrong, hint)
 		return nil
 	}
 	return p
@@ -182,8 +190,8 @@ func (r *reader) perHeader(n *node) identity.Source {
 	}
 	source, err := identity.NewHeader(said, r.config.secret)
 	if err != nil {
-		text, hint := splitHint(err.Error(), "write it like X-API-Key")
-		r.fault(n, text, hint)
+		wrong, hint := splitHint(err.Error(), "write it like X-API-Key")
+		r.fault(n, wrong, hint)
 		return nil
 	}
 	if source.Name() == r.config.Policy.Address.HeaderName() {
@@ -201,8 +209,8 @@ func (r *reader) perPath(n, per, match *node, patterns []*policy.Pattern) identi
 	}
 	source, err := identity.NewPath(said, r.config.secret)
 	if err != nil {
-		text, hint := splitHint(err.Error(), "write it like id")
-		r.fault(n, text, hint)
+		wrong, hint := splitHint(err.Error(), "write it like id")
+		r.fault(n, wrong, hint)
 		return nil
 	}
 	if match == nil {
@@ -315,13 +323,7 @@ func (r *reader) cost(n *node) (out []policy.Cost) {
 	if len(n.entries) == 0 {
 		r.fault(n, "cost is an empty mapping", `write cost: {"GET /export": 10}, or leave it out`)
 	}
-	seen := map[string]int{}
-	for _, e := range n.entries {
-		if line, double := seen[e.key.text]; double {
-			r.fault(e.key, fmt.Sprintf("%q is written twice", e.key.text), fmt.Sprintf("the first is in line %d: remove one", line))
-			continue
-		}
-		seen[e.key.text] = e.key.line
+	for _, e := range r.once(n) {
 		p := r.pattern(e.key, "cost")
 		units, _ := r.whole(e.value, "cost", 0, maxCost)
 		out = append(out, policy.Cost{Match: p, Units: units})

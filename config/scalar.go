@@ -15,6 +15,7 @@ import (
 type reader struct {
 	config   *Config
 	problems Problems
+	details  []detail // of the limits, in order
 
 	// Where warnings go: the list of limits, or the file where it is missing; the preflight limit.
 	limitsAt, preflightAt *node

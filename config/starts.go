@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -39,7 +40,7 @@ func (r *reader) startsAt(n *node, isQuota bool, l *comporta.Limit) {
 		}
 	}
 	if !parseStart(said, l.Calendar) {
-		r.fault(n, "starts_at: \""+said+"\" is no start of a "+l.Calendar.Period.String(), hint)
+		r.fault(n, fmt.Sprintf("starts_at: %q is no start of a %v", said, l.Calendar.Period), hint)
 	}
 }
 
@@ -74,9 +75,27 @@ func parseStart(said string, c *comporta.Calendar) bool {
 	return true
 }
 
+// writeStart is where the periods of a calendar start, as a file says it.
+func writeStart(c *comporta.Calendar) string {
+	clock := fmt.Sprintf("%02d:%02d", c.Hour, c.Minute)
+	switch c.Period {
+	case comporta.Week:
+		for name, day := range weekdays {
+			if day == max(c.Weekday, 1) {
+				return name + " " + clock
+			}
+		}
+	case comporta.Month:
+		return fmt.Sprintf("%d %s", max(c.MonthDay, 1), clock)
+	case comporta.Year:
+		return fmt.Sprintf("%02d-%02d %s", max(c.YearMonth, 1), max(c.MonthDay, 1), clock)
+	}
+	return clock
+}
+
 // formatStart is where the periods of a calendar start, in words.
 func formatStart(c *comporta.Calendar) string {
-	clock := time.Date(2000, 1, 1, c.Hour, c.Minute, 0, 0, time.UTC).Format("15:04")
+	clock := fmt.Sprintf("%02d:%02d", c.Hour, c.Minute)
 	switch c.Period {
 	case comporta.Week:
 		return [...]string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}[max(c.Weekday, 1)-1] + " " + clock

@@ -89,6 +89,8 @@ func unprintable(name string, data []byte) Problems {
 			return Problems{at.problem("the file is not UTF-8 text", "save it as UTF-8")}
 		case r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f:
 			return Problems{at.problem(fmt.Sprintf("a control character (U+%04X) is in the file", r), "remove it")}
+		case r == '\r' && !bytes.HasPrefix(data[i:], []byte("\r\n")):
+			return Problems{at.problem("a carriage return stands alone", "end lines with a line feed")}
 		case r == '\t' && indent:
 			return Problems{at.problem("a tab indents this line", "indent with spaces")}
 		case r == '\n':
@@ -235,6 +237,11 @@ func treePair(name string, pair *ast.MappingValueNode) entry {
 	return e
 }
 
+// problem is a problem at a place. What it repeats of the file is cut where it is long.
 func (p place) problem(text, hint string) Problem {
+	const most = 400
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
 	return Problem{File: p.file, Line: p.line, Column: p.col, Text: text, Hint: hint}
 }

@@ -175,7 +175,7 @@ func viewLimit(l *policy.Limit) limitView {
 		Show: shown(l), Mode: modeNames[l.Mode],
 	}
 	if n.Calendar != nil {
-		v.Quota, v.StartsAt = n.String(), formatStart(n.Calendar)
+		v.Quota, v.StartsAt = n.String(), writeStart(n.Calendar)
 	} else {
 		v.Limit = n.String()
 	}
@@ -205,8 +205,11 @@ var modeNames = map[policy.Mode]string{policy.Enforce: "enforce", policy.Shadow:
 
 // shown is whether clients are told of a limit.
 func shown(l *policy.Limit) bool {
+	if l.Show != nil {
+		return *l.Show
+	}
 	_, everyone := l.Per.(identity.Everyone)
-	return l.Mode == policy.Enforce && !l.Limit.Unlimited && (l.Show == nil && !everyone || l.Show != nil && *l.Show)
+	return !everyone && l.Mode == policy.Enforce && !l.Limit.Unlimited
 }
 
 func perView(s identity.Source) any {

@@ -23,7 +23,7 @@ func (r *reader) warnings() {
 	if p := r.config.Policy.Preflight; p.Mode != policy.Off && p.Limit.Limit == 0 && !p.Limit.Unlimited {
 		r.warn(r.preflightAt, "W-ZERO", "every CORS preflight is refused", "browsers of other origins can then send simple requests only; for no limit write preflight: off")
 	}
-	for _, d := range r.config.details {
+	for _, d := range r.details {
 		if d.limit.Mode == policy.Off {
 			r.warn(d.at.mode, "W-OFF", fmt.Sprintf("limit %q is off: it neither counts nor refuses", d.limit.Name), "mode: shadow counts and refuses nothing")
 			continue

@@ -170,28 +170,31 @@ func (r *reader) mapping(n *node, what string, words []word) map[string]entry {
 		return nil
 	}
 	found := map[string]entry{}
-	for _, e := range n.entries {
-		i := slices.IndexFunc(words, func(w word) bool { return w.name == e.key.text })
-		first, double := found[e.key.text]
-		switch {
-		case double:
-			r.fault(e.key, fmt.Sprintf("%q is written twice", e.key.text), fmt.Sprintf("the first is in line %d: remove one", first.key.line))
+	for _, e := range r.once(n) {
+		switch i := slices.IndexFunc(words, func(w word) bool { return w.name == e.key.text }); {
 		case i < 0:
 			r.fault(e.key, fmt.Sprintf("unknown word %q in %s", e.key.text, what), suggest(e.key.text, words))
-			continue
 		case words[i].instead != "":
 			r.notYet(e.key, words[i].instead)
-		}
-		if !double {
+		default:
 			found[e.key.text] = e
 		}
 	}
-	for name := range found {
-		if i := slices.IndexFunc(words, func(w word) bool { return w.name == name }); words[i].instead != "" {
-			delete(found, name)
-		}
-	}
 	return found
+}
+
+// once are the entries of a mapping, the first of each key; others are problems.
+func (r *reader) once(n *node) (out []entry) {
+	lines := map[string]int{}
+	for _, e := range n.entries {
+		if line, double := lines[e.key.text]; double {
+			r.fault(e.key, fmt.Sprintf("%q is written twice", e.key.text), fmt.Sprintf("the first is in line %d: remove one", line))
+			continue
+		}
+		lines[e.key.text] = e.key.line
+		out = append(out, e)
+	}
+	return out
 }
 
 func (r *reader) notYet(n *node, instead string) {
