@@ -10,22 +10,19 @@ package comporta
 // They differ in who waits: a token bucket lets a burst through at once, a leaky
 // bucket delays each until what is before it has left.
 
-// drain brings a bucket to now, and forgets it when it is full.
-func drain(c *Cell, now Instant) {
+// level is how much of the bucket is used at now, in ticks; one that is full
+// again is forgotten.
+func (r *Rule) level(c *Cell, now Instant) wide {
 	s := &c.State
 	if s.Under == nil {
-		return
+		return wide{}
 	}
 	left := s.Full - int64(now-s.At)
 	if left < 0 || left == 0 && s.Part == 0 {
 		c.forget()
-		return
+		return wide{}
 	}
-	s.Full, s.At = left, now
-}
-
-func (r *Rule) ticks(s *State) wide {
-	return mul(uint64(s.Full), r.p).add(wide{lo: uint64(s.Part)})
+	return mul(uint64(left), r.p).add(wide{lo: uint64(s.Part)})
 }
 
 // fill makes D the state's, at now.
@@ -36,16 +33,13 @@ func (r *Rule) fill(s *State, now Instant, d wide) {
 }
 
 func (r *Rule) bucketTake(c *Cell, now Instant, cost int64, out *Decision, attempts bool) {
-	before := c.State // a denial and a peek put it back: nothing moves
-	drain(c, now)
+	level := r.level(c, now)
 	s := &c.State
-	level := r.ticks(s)
 	retry := r.overflow(level, cost)
 	out.Allowed = cost == 0 || retry <= r.maxWait
 
 	switch {
 	case cost == 0:
-		c.restore(&before)
 	case out.Allowed:
 		if r.limit.Algorithm == LeakyBucket {
 			out.Delay = micros(level.up(r.p))
@@ -66,8 +60,6 @@ func (r *Rule) bucketTake(c *Cell, now Instant, cost int64, out *Decision, attem
 		}
 		r.fill(s, now, level)
 		c.Changed = true
-	default:
-		c.restore(&before)
 	}
 	r.bucketTell(level, cost, out, attempts)
 }
@@ -110,25 +102,24 @@ func (r *Rule) bucketTell(level wide, cost int64, out *Decision, attempts bool) 
 }
 
 func (r *Rule) bucketSettle(c *Cell, now Instant, taken Receipt, actual int64) {
-	drain(c, now)
+	level := r.level(c, now)
 	s := &c.State
 	if actual < taken.Cost {
 		if s.Under == nil {
 			return
 		}
-		c.Changed, s.At = true, now
+		back := mul(uint64(taken.Cost-actual), r.q)
 		if r.limit.Algorithm == LeakyBucket && taken.Place != s.Place {
-			return // others stand behind it: a place cannot be given back under them
+			back = wide{} // others stand behind it: a place cannot be given back under them
 		}
-		level, back := r.ticks(s), mul(uint64(taken.Cost-actual), r.q)
 		if !back.less(level) {
 			c.forget()
 			return
 		}
 		r.fill(s, now, level.sub(back))
+		c.Changed = true
 		return
 	}
-	level := r.ticks(s)
 	debt := r.deepest
 	if more := actual - taken.Cost; more < 2*r.full { // else it is at the bottom anyway
 		if sum := level.add(mul(uint64(more), r.q)); sum.less(debt) {
@@ -146,20 +137,12 @@ func (r *Rule) bucketSettle(c *Cell, now Instant, taken Receipt, actual int64) {
 }
 
 func (r *Rule) bucketConvert(c *Cell, old *Rule, now Instant) {
-	drain(c, now)
+	level := old.level(c, now)
 	s := &c.State
 	if s.Under == nil {
 		return
 	}
-	used := min(old.ticks(s).up(old.q), r.full) // in units, rounded up
+	used := min(level.up(old.q), r.full) // in units, rounded up
 	r.fill(s, now, mul(uint64(used), r.q))
 	c.Changed = true
-}
-
-// restore puts a cell's state back as it came, unless the step has already
-// changed it (a clock fault, other numbers) or forgotten it.
-func (c *Cell) restore(before *State) {
-	if c.State.Under != nil {
-		c.State = *before
-	}
 }

@@ -14,6 +14,8 @@ type Rule struct {
 	full   int64 // what a full budget holds: L for windows, B for buckets
 	window int64 // W in microseconds; 0 for a quota
 
+	counting bool // 0 per anything and unlimited need no state
+
 	// The buckets count in ticks of 1/p µs, where L/W is p/q in lowest terms: one
 	// unit is q ticks, one microsecond p of them.
 	p, q     uint64
@@ -41,6 +43,7 @@ func newRule(l Limit) *Rule {
 		r.capacity = mul(uint64(r.full), r.q)
 		r.deepest = r.capacity.add(r.capacity)
 	}
+	r.counting = r.full > 0 && !l.Unlimited
 	return r
 }
 

@@ -5,23 +5,24 @@ package comporta
 // All it compares is whole, so used may be rounded up once and never again:
 // used + c ≤ L is ⌈prev·(W − e)/W⌉ + cur + c ≤ L.
 
-// counterRoll brings the counts to the window of now, and forgets a full key.
-// It says how far into the window now is.
-func (r *Rule) counterRoll(c *Cell, now Instant) (into int64) {
+// counts are a key's counts in the window of now and the one before, and how far
+// into it now is; a full key is forgotten.
+func (r *Rule) counts(c *Cell, now Instant) (cur, prev, into int64) {
 	s := &c.State
 	w := r.windowAt(now, s.Phase)
-	if s.Under != nil {
-		if s.At < w.start {
-			s.Prev, s.Cur = s.Cur, 0
-			if s.At < w.start-Instant(r.window) {
-				s.Prev = 0
-			}
-		}
-		if s.Cur == 0 && s.Prev == 0 {
-			c.forget()
-		}
+	into = int64(now - w.start)
+	switch {
+	case s.Under == nil:
+		return 0, 0, into
+	case s.At >= w.start:
+		cur, prev = s.Cur, s.Prev
+	case s.At >= w.start-Instant(r.window):
+		prev = s.Cur
 	}
-	return int64(now - w.start)
+	if cur == 0 && prev == 0 {
+		c.forget()
+	}
+	return cur, prev, into
 }
 
 // spread is used, rounded up.
@@ -46,15 +47,11 @@ func (r *Rule) wait(u, cur, prev, into int64) int64 {
 }
 
 func (r *Rule) counterTake(c *Cell, now Instant, cost int64, out *Decision, attempts bool) {
-	before := c.State
-	into := r.counterRoll(c, now)
-	s := &c.State
-	cur, prev := s.Cur, s.Prev
+	cur, prev, into := r.counts(c, now)
 	used := r.spread(cur, prev, into)
 	out.Allowed = cost == 0 || used+cost <= r.full
 	switch {
 	case cost == 0:
-		c.restore(&before)
 	case out.Allowed:
 		cur += cost
 		r.count(c, now, cur, prev)
@@ -62,8 +59,6 @@ func (r *Rule) counterTake(c *Cell, now Instant, cost int64, out *Decision, atte
 	case attempts && cost <= r.full:
 		cur = max(cur, min(r.full, cur+cost))
 		r.count(c, now, cur, prev)
-	default:
-		c.restore(&before)
 	}
 	out.Limit = r.full
 	used = r.spread(cur, prev, into)
@@ -82,17 +77,15 @@ func (r *Rule) counterTake(c *Cell, now Instant, cost int64, out *Decision, atte
 }
 
 func (r *Rule) counterSettle(c *Cell, now Instant, taken Receipt, actual int64) {
-	into := r.counterRoll(c, now)
-	s := &c.State
+	cur, prev, into := r.counts(c, now)
 	if actual > taken.Cost {
-		r.count(c, now, r.owe(s.Cur, actual-taken.Cost), s.Prev)
+		r.count(c, now, r.owe(cur, actual-taken.Cost), prev)
 		return
 	}
-	if s.Under == nil {
+	if c.State.Under == nil {
 		return
 	}
 	back := taken.Cost - actual
-	cur, prev := s.Cur, s.Prev
 	switch start := now - Instant(into); {
 	case taken.At >= start && taken.At < start+Instant(r.window):
 		cur = max(0, cur-back)
@@ -106,17 +99,12 @@ func (r *Rule) counterSettle(c *Cell, now Instant, taken Receipt, actual int64) 
 }
 
 func (r *Rule) counterConvert(c *Cell, old *Rule, now Instant) {
-	into := old.counterRoll(c, now)
-	s := &c.State
-	if s.Under == nil {
+	cur, prev, into := old.counts(c, now)
+	if c.State.Under == nil {
 		return
 	}
-	cur, prev := s.Cur, s.Prev
 	if old.window != r.window {
 		cur, prev = old.spread(cur, prev, into), 0
 	}
 	r.count(c, now, min(cur, r.full), min(prev, r.full))
-	if s.Cur == 0 && s.Prev == 0 {
-		c.forget()
-	}
 }

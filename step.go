@@ -35,7 +35,7 @@ func (r *Rule) Advance(c *Cell, now Instant, cost int64, d *Decision) {
 func (r *Rule) advance(c *Cell, now Instant, cost int64, d *Decision, attempts bool) {
 	*d = Decision{}
 	attempts = attempts && cost > 0 // a peek is none: it is allowed, whatever is owed
-	if !r.counts() {
+	if !r.counting {
 		c.forget()
 		r.trivial(cost, d)
 		return
@@ -58,7 +58,7 @@ func (r *Rule) advance(c *Cell, now Instant, cost int64, d *Decision, attempts b
 // debt. The decision on a settle is that of a peek afterwards: apply the edit
 // and [Rule.Advance] the cell with a cost of 0.
 func (r *Rule) Settle(c *Cell, now Instant, taken Receipt, actual int64) {
-	if !r.counts() {
+	if !r.counting {
 		c.forget()
 		return
 	}
@@ -77,9 +77,6 @@ func (r *Rule) Settle(c *Cell, now Instant, taken Receipt, actual int64) {
 		r.logSettle(c, now, taken, actual)
 	}
 }
-
-// counts says whether the rule counts at all: 0 per anything denies, unlimited allows.
-func (r *Rule) counts() bool { return r.full > 0 && !r.limit.Unlimited }
 
 func (r *Rule) trivial(cost int64, d *Decision) {
 	if r.limit.Unlimited {

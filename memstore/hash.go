@@ -9,8 +9,9 @@ import (
 // hash is a key as the store knows it: SipHash-1-3 of the limit's name and the
 // identity, 128 bits, under a key of the store's own. Who does not know the key
 // can neither find two keys that collide nor crowd one shard. (Aumasson and
-// Bernstein, "SipHash: a fast short-input PRF", 2012; the 128-bit output is that
-// of the reference code.)
+// Bernstein, "SipHash: a fast short-input PRF", 2012. Its 64 bits are the
+// exclusive or of all four words of the last state; these 128 are that of two
+// pairs. Nobody outside ever sees one.)
 type hash struct{ hi, lo uint64 }
 
 // hashKey is the secret key of the hash.
@@ -20,7 +21,7 @@ type hashKey [2]uint64
 // words, so that no two keys are the same words.
 func (k *hashKey) sum(key *comporta.Key) hash {
 	v0 := k[0] ^ 0x736f6d6570736575
-	v1 := k[1] ^ 0x646f72616e646f6d ^ 0xee
+	v1 := k[1] ^ 0x646f72616e646f6d
 	v2 := k[0] ^ 0x6c7967656e657261
 	v3 := k[1] ^ 0x7465646279746573
 
@@ -46,16 +47,11 @@ func (k *hashKey) sum(key *comporta.Key) hash {
 		part = key.Identity
 	}
 
-	v2 ^= 0xee
+	v2 ^= 0xff
 	v0, v1, v2, v3 = round(v0, v1, v2, v3)
 	v0, v1, v2, v3 = round(v0, v1, v2, v3)
 	v0, v1, v2, v3 = round(v0, v1, v2, v3)
-	hi := v0 ^ v1 ^ v2 ^ v3
-	v1 ^= 0xdd
-	v0, v1, v2, v3 = round(v0, v1, v2, v3)
-	v0, v1, v2, v3 = round(v0, v1, v2, v3)
-	v0, v1, v2, v3 = round(v0, v1, v2, v3)
-	return hash{hi, v0 ^ v1 ^ v2 ^ v3}
+	return hash{v0 ^ v1, v2 ^ v3}
 }
 
 func round(v0, v1, v2, v3 uint64) (uint64, uint64, uint64, uint64) {

@@ -36,8 +36,8 @@ func hashIn(shard int, words [slotWords]uint64) hash {
 // rebuild moves a shard's keys into a table with room for one more, leaving out
 // those that are full again. Growing is a rebuild and so is sweeping; it takes
 // some tens of nanoseconds a key, with the shard's lock held.
-func (sh *shard) rebuild(s *Store, shard int) *table {
-	old := sh.table.Load()
+func (sh *shard) rebuild(s *Store, shard int) table {
+	old := sh.table()
 	sh.dropFull(s, shard)
 	slots := int(old.slots)
 	if room := old.room(); sh.live+1 > room*8/10 {
@@ -51,13 +51,13 @@ func (sh *shard) rebuild(s *Store, shard int) *table {
 			next.add(words)
 		}
 	}
-	sh.table.Store(next)
+	sh.setTable(next)
 	return next
 }
 
 // dropFull drops the keys of a shard that are full.
 func (sh *shard) dropFull(s *Store, shard int) {
-	t := sh.table.Load()
+	t := sh.table()
 	now := s.clock.now()
 	for slot := uint64(0); slot < t.slots; {
 		words := t.read(slot)
@@ -81,7 +81,7 @@ func (s *Store) Sweep() {
 		seq := sh.lock()
 		if sh.live > 0 {
 			sh.dropFull(s, i)
-			if sh.live < sh.table.Load().room()/2 {
+			if sh.live < sh.table().room()/2 {
 				sh.rebuild(s, i)
 			}
 		}
@@ -118,7 +118,7 @@ func (s *Store) makeRoom(now comporta.Instant) bool {
 		shard := (start + i) % shards
 		sh := &s.shards[shard]
 		seq := sh.lock()
-		t := sh.table.Load()
+		t := sh.table()
 		for j := range t.slots {
 			slot := (uint64(start)*0x9e37 + j) % t.slots
 			words := t.read(slot)

@@ -163,7 +163,7 @@ func (s *Store) reset(key hashKey) {
 	for i := range s.shards {
 		sh := &s.shards[i]
 		seq := sh.lock()
-		sh.table.Store(newTable(fewestSlots))
+		sh.setTable(newTable(fewestSlots))
 		sh.live, sh.rings, sh.free, sh.wide, sh.dirty = 0, nil, nil, nil, nil
 		sh.unlock(seq)
 	}
@@ -220,7 +220,7 @@ func (s *Store) appendShard(i int, changed bool) {
 			s.appendKey(sh, h)
 		}
 	} else {
-		t := sh.table.Load()
+		t := sh.table()
 		for slot := range t.slots {
 			if words := t.read(slot); slotRule(words[1]) != noRule {
 				s.appendKey(sh, hashIn(i, words))

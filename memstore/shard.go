@@ -3,6 +3,7 @@ package memstore
 import (
 	"runtime"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/comporta/comporta"
 )
@@ -12,7 +13,8 @@ import (
 // the number is what it was.
 type shard struct {
 	seq   atomic.Uint64
-	table atomic.Pointer[table]
+	base  unsafe.Pointer // the table's
+	slots atomic.Uint64
 
 	// What follows is the writer's.
 	live  int                 // slots in use
@@ -20,13 +22,24 @@ type shard struct {
 	free  []uint32            // numbers in rings that are not in use
 	wide  map[hash]*wideState // states that fit no slot
 	dirty map[hash]struct{}   // what changed and is to be saved
-	_     [32]byte            // to 128 bytes, so that no two shards share a line
+	_     [24]byte            // to 128 bytes, so that no two shards share a line
 }
 
 // wideState is a state that fits no slot.
 type wideState struct {
 	state comporta.State
 	ring  uint32
+}
+
+// table is the shard's table. Without the lock it may be torn between two: see glance.
+func (sh *shard) table() table {
+	return table{base: atomic.LoadPointer(&sh.base), slots: sh.slots.Load()}
+}
+
+// setTable puts another table in its place. The lock is held.
+func (sh *shard) setTable(t table) {
+	atomic.StorePointer(&sh.base, t.base)
+	sh.slots.Store(t.slots)
 }
 
 // lock waits for the shard and is the number to unlock it with.
@@ -45,7 +58,7 @@ func (sh *shard) lock() (seq uint64) {
 func (sh *shard) tryLock(seq uint64) bool { return sh.seq.CompareAndSwap(seq, seq+1) }
 
 // unlock ends what lock or tryLock began.
-func (sh *shard) unlock(seq uint64) { sh.seq.Store(seq + 2) }
+func (sh *shard) unlock(seq uint64) { release(&sh.seq, seq+2) }
 
 // begin is the number of a shard that nobody writes to.
 func (sh *shard) begin() (seq uint64) {
@@ -68,7 +81,7 @@ type found struct {
 
 // load makes a cell of what the shard knows of a key. The lock is held.
 func (sh *shard) load(s *Store, h hash, c *comporta.Cell) (at found) {
-	t := sh.table.Load()
+	t := sh.table()
 	at.slot, at.w1, at.ok = t.find(h)
 	if !at.ok {
 		return at
@@ -91,26 +104,33 @@ func (sh *shard) load(s *Store, h hash, c *comporta.Cell) (at found) {
 	return at
 }
 
-// glance is load without the lock. It is no use (ok false) for a state that is
-// not in the slot alone; and the caller must see that the shard's number is
-// still what it was before it believes anything.
-func (sh *shard) glance(s *Store, h hash, c *comporta.Cell) (at found, ok bool) {
-	t := sh.table.Load()
+// glance is load without the lock, for a shard whose number was seq. It is false
+// where that has changed, and what was read means nothing; and where the state
+// is not in the slot alone (aside): that wants the lock.
+func (sh *shard) glance(s *Store, h hash, seq uint64, c *comporta.Cell) (at found, aside, ok bool) {
+	t := sh.table()
+	if sh.seq.Load() != seq {
+		return at, false, false // the table may be torn: do not touch it
+	}
 	at.slot, at.w1, at.ok = t.find(h)
 	if !at.ok {
-		return at, true
+		return at, false, sh.seq.Load() == seq
 	}
 	number := slotRule(at.w1)
+	w2, w3 := t.load(at.slot, 2), t.load(at.slot, 3)
+	if sh.seq.Load() != seq {
+		return at, false, false
+	}
 	if number == wideRule {
-		return at, false
+		return at, true, true
 	}
 	rule := s.rules.get(number)
-	if rule == nil || rule.Algorithm() == comporta.SlidingLog {
-		return at, false
+	if rule.Algorithm() == comporta.SlidingLog {
+		return at, true, true
 	}
 	c.State.Under = rule
-	unpack(&c.State, rule.Algorithm(), at.w1, t.load(at.slot, 2), t.load(at.slot, 3))
-	return at, true
+	unpack(&c.State, rule.Algorithm(), at.w1, w2, w3)
+	return at, false, true
 }
 
 // commit keeps a changed cell. The lock is held; at is where load found the key.
@@ -149,7 +169,7 @@ func (sh *shard) ringOf(s *Store, h hash, at found) uint32 {
 		if s.rules.get(number).Algorithm() != comporta.SlidingLog {
 			return noRing
 		}
-		return uint32(sh.table.Load().load(at.slot, 3))
+		return uint32(sh.table().load(at.slot, 3))
 	}
 	if w := sh.wide[h]; w.state.Under.Algorithm() == comporta.SlidingLog {
 		return w.ring
@@ -182,7 +202,7 @@ func (sh *shard) write(s *Store, h hash, state *comporta.State, at found, ring u
 	}
 	sh.mark(s, rule, h)
 	if at.ok {
-		t := sh.table.Load()
+		t := sh.table()
 		t.store(at.slot, 1, hashBits(h)|w1)
 		t.store(at.slot, 2, w2)
 		t.store(at.slot, 3, w3)
@@ -193,7 +213,7 @@ func (sh *shard) write(s *Store, h hash, state *comporta.State, at found, ring u
 
 // insert adds a slot, making room for it.
 func (sh *shard) insert(s *Store, h hash, words [slotWords]uint64) {
-	t := sh.table.Load()
+	t := sh.table()
 	if sh.live >= t.room() {
 		t = sh.rebuild(s, h.shard())
 	}
@@ -214,7 +234,7 @@ func (sh *shard) drop(s *Store, h hash, at found, ring uint32) {
 		sh.freeRing(s, ring)
 	}
 	sh.mark(s, rule, h)
-	sh.table.Load().remove(at.slot)
+	sh.table().remove(at.slot)
 	sh.live--
 	s.stats.keys.Add(-1)
 }

@@ -120,7 +120,7 @@ func New(o Options) (*Store, error) {
 		s.key[i] = binary.LittleEndian.Uint64(b[:])
 	}
 	for i := range s.shards {
-		s.shards[i].table.Store(newTable(fewestSlots))
+		s.shards[i].setTable(newTable(fewestSlots))
 	}
 	s.batches.New = func() any { return new(batch) }
 	if o.Save != "" {

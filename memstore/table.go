@@ -3,13 +3,18 @@ package memstore
 import (
 	"math/bits"
 	"sync/atomic"
+	"unsafe"
 )
 
 // table is open addressing with linear probing over pointer-free slots. Its
 // words are read without a lock by optimistic readers, so all go through load
 // and store; whoever writes holds the shard's lock.
+//
+// It is an address and a length rather than a slice behind a pointer, because a
+// shard then holds it in its first line: a look-up waits for two lines of memory,
+// the shard's and the slot's, not for four. Both come from newTable together.
 type table struct {
-	words []uint64
+	base  unsafe.Pointer // to slots·slotWords words
 	slots uint64
 }
 
@@ -21,38 +26,44 @@ const (
 	growth     = 5 // quarters
 )
 
-func newTable(slots int) *table {
-	return &table{words: make([]uint64, slots*slotWords), slots: uint64(slots)}
+func newTable(slots int) table {
+	words := make([]uint64, slots*slotWords)
+	return table{base: unsafe.Pointer(unsafe.SliceData(words)), slots: uint64(slots)}
+}
+
+// at is the address of a word; slot is less than slots.
+func (t table) at(slot uint64, word int) *uint64 {
+	return (*uint64)(unsafe.Add(t.base, slot*slotWords*8+uint64(word)*8))
 }
 
 // room is how many keys the table takes.
-func (t *table) room() int { return int(t.slots) * fullTenths / 10 }
+func (t table) room() int { return int(t.slots) * fullTenths / 10 }
 
-func (t *table) home(hi uint64) uint64 {
+func (t table) home(hi uint64) uint64 {
 	slot, _ := bits.Mul64(hi, t.slots)
 	return slot
 }
 
-func (t *table) load(slot uint64, word int) uint64 {
-	return atomic.LoadUint64(&t.words[slot*slotWords+uint64(word)])
+func (t table) load(slot uint64, word int) uint64 {
+	return atomic.LoadUint64(t.at(slot, word))
 }
 
-func (t *table) store(slot uint64, word int, v uint64) {
-	store(&t.words[slot*slotWords+uint64(word)], v)
+func (t table) store(slot uint64, word int, v uint64) {
+	store(t.at(slot, word), v)
 }
 
 // find is the slot of a key and its word 1, or found false and the slot where it
 // would go. It ends whatever it reads: the caller checks that nothing moved.
-func (t *table) find(h hash) (slot, w1 uint64, found bool) {
+func (t table) find(h hash) (slot, w1 uint64, found bool) {
 	slot = t.home(h.hi)
 	for range t.slots {
-		at := t.words[slot*slotWords:][:2]
-		w1 = atomic.LoadUint64(&at[1])
+		hi := t.load(slot, 0)
+		w1 = t.load(slot, 1)
+		if hi == h.hi && uint32(w1>>32) == uint32(h.lo) && slotRule(w1) != noRule {
+			return slot, w1, true
+		}
 		if slotRule(w1) == noRule {
 			return slot, 0, false
-		}
-		if atomic.LoadUint64(&at[0]) == h.hi && uint32(w1>>32) == uint32(h.lo) {
-			return slot, w1, true
 		}
 		if slot++; slot == t.slots {
 			slot = 0
@@ -62,14 +73,14 @@ func (t *table) find(h hash) (slot, w1 uint64, found bool) {
 }
 
 // put writes all of a slot.
-func (t *table) put(slot uint64, words [slotWords]uint64) {
+func (t table) put(slot uint64, words [slotWords]uint64) {
 	for i, w := range words {
 		t.store(slot, i, w)
 	}
 }
 
 // add puts a slot's words of a key that is not in the table.
-func (t *table) add(words [slotWords]uint64) {
+func (t table) add(words [slotWords]uint64) {
 	slot := t.home(words[0])
 	for slotRule(t.load(slot, 1)) != noRule {
 		if slot++; slot == t.slots {
@@ -80,7 +91,7 @@ func (t *table) add(words [slotWords]uint64) {
 }
 
 // read is a slot's words.
-func (t *table) read(slot uint64) (words [slotWords]uint64) {
+func (t table) read(slot uint64) (words [slotWords]uint64) {
 	for i := range words {
 		words[i] = t.load(slot, i)
 	}
@@ -88,7 +99,7 @@ func (t *table) read(slot uint64) (words [slotWords]uint64) {
 }
 
 // remove empties a slot and moves those behind it up, so that no search ends early.
-func (t *table) remove(slot uint64) {
+func (t table) remove(slot uint64) {
 	for next := slot; ; {
 		if next++; next == t.slots {
 			next = 0
@@ -106,7 +117,7 @@ func (t *table) remove(slot uint64) {
 	t.put(slot, [slotWords]uint64{})
 }
 
-func (t *table) distance(from, to uint64) uint64 {
+func (t table) distance(from, to uint64) uint64 {
 	if to < from {
 		to += t.slots
 	}

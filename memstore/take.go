@@ -16,31 +16,39 @@ func (s *Store) TakeOne(_ context.Context, t comporta.Take) (d comporta.Decision
 	now := s.clock.now()
 	h := s.hash(&t.Key)
 	sh := &s.shards[h.shard()]
-	for t.Rule.Algorithm() != comporta.SlidingLog && !t.Shadow {
-		seq := sh.begin()
+	for !t.Shadow {
 		var c comporta.Cell
-		at, ok := sh.glance(s, h, &c)
+		seq := sh.begin()
+		at, aside, ok := sh.glance(s, h, seq, &c)
 		if !ok {
-			break
+			continue // somebody wrote meanwhile
 		}
-		if sh.seq.Load() != seq {
-			continue // somebody wrote meanwhile: what was read may be torn
+		locked := aside || t.Rule.Algorithm() == comporta.SlidingLog
+		if locked {
+			if !sh.tryLock(seq) {
+				continue
+			}
+			at = sh.load(s, h, &c)
 		}
 		if t.Rule.NeedsPhase(&c.State) {
 			c.State.Phase = t.Key.Phase()
 		}
 		t.Rule.Advance(&c, now, t.Cost, &d)
-		if !c.Changed {
-			return d, nil
-		}
-		if !at.ok && s.full() {
-			break
-		}
-		if !sh.tryLock(seq) {
+		wantsRoom := !at.ok && c.Changed && s.full()
+		switch {
+		case !c.Changed || wantsRoom:
+			if locked {
+				sh.unlock(seq)
+			}
+		case locked || sh.tryLock(seq):
+			sh.commit(s, h, &c, at)
+			sh.unlock(seq)
+		default:
 			continue
 		}
-		sh.commit(s, h, &c, at)
-		sh.unlock(seq)
+		if wantsRoom {
+			break
+		}
 		return d, nil
 	}
 	b := s.batches.Get().(*batch)
