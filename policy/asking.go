@@ -2,6 +2,7 @@ package policy
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/comporta/comporta"
 	"github.com/comporta/comporta/identity"
@@ -19,10 +20,10 @@ type asking struct {
 	// answers are what the engine's sources said, by index.
 	answers []answer
 	sources []identity.Source
-	// matched is the pattern whose wildcards PathValues tells.
-	matched *Pattern
-	asked   bool // PathValues was asked
-	values  func(name string) string
+	// clause is the one whose pattern PathValues tells the wildcards of.
+	clause *clause
+	asked  bool // PathValues was asked
+	values func(name string) string
 }
 
 // answer is what a source said of the request, once it did.
@@ -48,13 +49,13 @@ func (e *Engine) done(a *asking) {
 	clear(a.takes)
 	clear(a.answers)
 	a.takes, a.applied = a.takes[:0], a.applied[:0]
-	a.request, a.path, a.matched = nil, path{}, nil
+	a.request, a.path, a.clause = nil, path{}, nil
 	e.scratch.Put(a)
 }
 
 // add puts the request under a clause's limits, as far as it shows their identities.
 func (a *asking) add(c *clause, v *Verdict) {
-	a.matched = c.matched(a.request, a.path)
+	a.clause = c
 	cost := c.cost(a.request, a.path)
 	for i := range c.parts {
 		p := &c.parts[i]
@@ -92,10 +93,11 @@ func (a *asking) identity(source int) (id string, shown bool) {
 // value is the request's PathValues.
 func (a *asking) value(name string) string {
 	a.asked = true
-	if a.matched == nil {
+	matched := a.clause.matched(a.request, a.path)
+	if matched == nil {
 		return ""
 	}
-	return a.path.value(a.matched, name)
+	return a.path.value(matched, name)
 }
 
 // A path is a request's path as the policy's settings have it matched.
@@ -117,9 +119,17 @@ func (p Paths) read(decoded string) path {
 	return path{text: decoded}
 }
 
-// fold makes all spellings of a text that differ in case one. Upper case comes
-// first because some letters, such as ſ and s, share that only.
-func fold(s string) string { return strings.ToLower(strings.ToUpper(s)) }
+// fold makes all spellings of a text that differ in case one. It allocates where
+// there are capitals or letters beyond ASCII.
+func fold(s string) string {
+	for i := range len(s) {
+		if c := s[i]; 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf {
+			// Upper case first: some letters, such as ſ and s, share that only.
+			return strings.ToLower(strings.ToUpper(s))
+		}
+	}
+	return s
+}
 
 func (p path) matches(pattern *Pattern) bool {
 	return pattern.matchPath(p.text, false) || p.slashes && pattern.matchPath(p.text, true)

@@ -53,7 +53,9 @@ func (e *Engine) compile() error {
 			e.clauses = append(e.clauses, clause)
 		}
 	}
-	e.preflight = c.limit(e.policy.preflight())
+	if p := e.policy.Preflight; p == nil || p.Mode != Off {
+		e.preflight = c.limit(e.policy.preflight())
+	}
 	for _, clause := range e.all() {
 		e.narrow = e.narrow || clause.narrow()
 	}

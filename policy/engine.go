@@ -77,8 +77,8 @@ func (e *Engine) CleanPath(escaped string) (forward, decoded string, err error) 
 // does not reach the store. A CORS preflight stands under the preflight limit
 // alone.
 //
-// It sets the request's PathValues while it runs. It allocates nothing but the
-// texts of identities.
+// It sets the request's PathValues while it runs. It allocates the texts of
+// identities and, with FoldCase, a path that has capitals; nothing else.
 func (e *Engine) Check(ctx context.Context, r *identity.Request, v *Verdict) {
 	*v = Verdict{Applied: v.Applied[:0], Now: comporta.InstantOf(e.now()), Preflight: isPreflight(r)}
 	a := e.ask(r)
