@@ -114,8 +114,5 @@ func (r *Rule) fixedConvert(c *Cell, old *Rule, now Instant) {
 	old.fixedRoll(c, old.windowAt(now, c.State.Phase))
 	if c.State.Under != nil {
 		r.count(c, now, min(c.State.Cur, r.full), 0)
-		if c.State.Cur == 0 {
-			c.forget()
-		}
 	}
 }

@@ -7,13 +7,7 @@ import "time"
 type Instant int64
 
 // InstantOf is t in whole microseconds, rounded down.
-func InstantOf(t time.Time) Instant {
-	us := t.UnixMicro()
-	if t.Before(time.UnixMicro(us)) { // UnixMicro rounds towards zero before 1970
-		us--
-	}
-	return Instant(us)
-}
+func InstantOf(t time.Time) Instant { return Instant(t.UnixMicro()) }
 
 // Time is the instant as a time.Time, in UTC.
 func (i Instant) Time() time.Time { return time.UnixMicro(int64(i)).UTC() }
