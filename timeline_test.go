@@ -211,3 +211,46 @@ func TestInstants(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// TestSettleAfterAClockFault settles in the very call that finds the clock an
+// hour back: what was later moved to now, and a take keeps its old instant.
+func TestSettleAfterAClockFault(t *testing.T) {
+	rule := compile(t, comporta.Limit{Algorithm: comporta.SlidingLog, Limit: 10, Window: 24 * time.Hour})
+	var b bench
+	first := b.take(rule, at(12, 0, 0), 2).Receipt
+	second := b.take(rule, at(13, 0, 0), 3).Receipt
+	for _, tt := range []struct {
+		name  string
+		now   comporta.Instant
+		taken comporta.Receipt
+		want  int64
+	}{
+		{"the later is not found", at(12, 0, 0), second, 5},
+		{"the earlier is, beside what moved to it", at(12, 0, 0), first, 7},
+		{"the earlier is, before what moved", at(12, 30, 0), first, 7},
+		{"from before both, neither is", at(11, 0, 0), first, 5},
+	} {
+		again := b
+		if d := again.settle(rule, tt.now, tt.taken, 0); d.Remaining != tt.want {
+			t.Errorf("%s: %+v, want %d remaining", tt.name, d, tt.want)
+		}
+	}
+}
+
+func TestHeadersNameTheWindow(t *testing.T) {
+	for _, tt := range []struct {
+		limit comporta.Limit
+		want  time.Duration
+	}{
+		{comporta.Limit{Limit: 100, Window: time.Minute, Algorithm: comporta.SlidingCounter}, time.Minute},
+		{comporta.Limit{Limit: 100, Window: time.Minute, Burst: 20}, 12 * time.Second},
+		{comporta.Limit{Limit: 3, Window: time.Second, Burst: 1}, 333_334 * time.Microsecond},
+		{comporta.Limit{Limit: 1, Algorithm: comporta.FixedWindow, Calendar: &comporta.Calendar{Period: comporta.Month}}, 30 * 24 * time.Hour},
+		{comporta.Limit{Window: time.Minute}, 0},
+		{comporta.Limit{Unlimited: true}, 0},
+	} {
+		if got := compile(t, tt.limit).WindowAt(at(12, 0, 0)); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.limit, got, tt.want)
+		}
+	}
+}
