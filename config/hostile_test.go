@@ -53,6 +53,19 @@ func TestHostileFilesAreRefusedInTime(t *testing.T) {
 	}
 }
 
+func TestAFileHasItsBounds(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{strings.Repeat("#\n", maxFile/2) + "limits: []", "larger than 256 KiB"},
+		{strings.Repeat("a: 1\n", maxWords+1), "more than 5000 words"},
+		{"limits: " + strings.Repeat("[", maxDepth+1), "nested too deep"},
+		{steps(maxIndent + 1), "nested too deep"},
+	} {
+		if _, err := Parse("x", []byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %.200v, want %s", err, c.want)
+		}
+	}
+}
+
 // steps is a file nested n deep by indentation.
 func steps(n int) string {
 	var b strings.Builder

@@ -101,7 +101,7 @@ func fitsProperty(schema map[string]any, word, name string, value any) error {
 		return fits(known, value)
 	case !ok && word == "additionalProperties" && open:
 		return fits(others, value)
-	case !ok && word == "additionalProperties":
+	case !ok && word == "additionalProperties" && schema[word] == false:
 		return fmt.Errorf("an unknown word")
 	}
 	return nil
