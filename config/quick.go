@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -20,10 +21,7 @@ type QuickOptions struct {
 // as a file is; problems have the flag (--upstream, --limit, --algorithm, --per)
 // for a file, and no line.
 func Quick(q QuickOptions) (*Config, error) {
-	per, err := quickPer(q.Per)
-	if err != nil {
-		return nil, err
-	}
+	per, problems := quickPer(q.Per)
 	limit := []entry{
 		{key("name"), given("", "default")},
 		{key("per"), per},
@@ -34,7 +32,12 @@ func Quick(q QuickOptions) (*Config, error) {
 	}
 	server := &node{kind: mapping, entries: []entry{{key("upstream"), given("--upstream", q.Upstream)}}}
 	limits := &node{kind: list, items: []*node{{kind: mapping, entries: limit}}}
-	return read("", &node{kind: mapping, entries: []entry{{key("server"), server}, {key("limits"), limits}}})
+	c, err := read("", &node{kind: mapping, entries: []entry{{key("server"), server}, {key("limits"), limits}}})
+	var more Problems
+	if errors.As(err, &more) || len(problems) > 0 {
+		return nil, append(problems, more...)
+	}
+	return c, err
 }
 
 func key(name string) *node { return given("", name) }
@@ -44,8 +47,9 @@ func given(name, said string) *node {
 	return &node{place: place{file: name}, kind: text, text: said}
 }
 
-// quickPer reads address, everyone or header:NAME.
-func quickPer(said string) (*node, error) {
+// quickPer reads address, everyone or header:NAME. What is neither is a problem,
+// and stands as address, so that the other flags are checked too.
+func quickPer(said string) (*node, Problems) {
 	kind, name, named := strings.Cut(said, ":")
 	switch {
 	case said == "":
@@ -55,8 +59,8 @@ func quickPer(said string) (*node, error) {
 	case kind == "header":
 		return &node{place: place{file: "--per"}, kind: mapping, entries: []entry{{given("--per", kind), given("--per", name)}}}, nil
 	case kind == "path":
-		return nil, Problems{place{file: "--per"}.problem(
+		return given("", "address"), Problems{place{file: "--per"}.problem(
 			fmt.Sprintf("path:%s needs a pattern to take {%s} from", name, name), "write a policy file, with match: and per: {path: "+name+"}")}
 	}
-	return nil, Problems{place{file: "--per"}.problem(fmt.Sprintf("unknown %q", kind+":"), "one of address, everyone, header:NAME")}
+	return given("", "address"), Problems{place{file: "--per"}.problem(fmt.Sprintf("unknown %q", kind+":"), "one of address, everyone, header:NAME")}
 }

@@ -39,6 +39,7 @@ func TestQuickNamesTheFlag(t *testing.T) {
 		{func(q *QuickOptions) { q.Per = "header:" }, "--per: header is empty (write it like X-Tenant)"},
 		{func(q *QuickOptions) { q.Per = "cookie:x" }, "--per: unknown \"cookie:\" (one of address, everyone, header:NAME)"},
 		{func(q *QuickOptions) { q.Per = "path:id" }, "--per: path:id needs a pattern to take {id} from (write a policy file, with match: and per: {path: id})"},
+		{func(q *QuickOptions) { q.Per, q.Limit = "cookie:x", "" }, "--per: unknown \"cookie:\" (one of address, everyone, header:NAME)\n--limit: limit is empty (write it like 100/min)"},
 	} {
 		q := good
 		c.change(&q)
