@@ -34,7 +34,7 @@ func NewHeader(name string, secret *Secret) (Header, error) {
 		return Header{}, err
 	}
 	if name == "Host" {
-		return Header{}, errors.New("Host is not a header to tell clients apart by: match the host in a pattern, as in example.com/")
+		return Header{}, errors.New("the Host header is not one to tell clients apart by: match the host in a pattern, as in example.com/")
 	}
 	if secret == nil {
 		return Header{}, errors.New("a header's values are stored as hashes only: give it a secret")

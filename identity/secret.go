@@ -23,7 +23,6 @@ const MinSecret = 16
 // random key of its own, which ends with the process. It is safe for concurrent
 // use.
 type Secret struct {
-	mu     sync.Mutex
 	once   sync.Once // settles the key
 	key    []byte
 	states sync.Pool // *hashing
@@ -68,9 +67,6 @@ func (s *Secret) get() *hashing {
 	}
 	return &hashing{mac: hmac.New(sha256.New, s.key)}
 }
-
-// hashed is the length of a hash in text: 128 bits in base64url.
-const hashed = 22
 
 // identity is prefix followed by the hash of the value under name and prefix:
 // HMAC-SHA-256 over both with their lengths, cut to 128 bits. It allocates the

@@ -184,7 +184,7 @@ func TestHashesAreSafeTogetherAndCheap(t *testing.T) {
 	}
 	all.Wait()
 	r := under("X-Key", "sk_live_51")
-	if n := testing.AllocsPerRun(1000, func() { h.Identity(r) }); n > 1.1 {
+	if n := testing.AllocsPerRun(1000, func() { h.Identity(r) }); n > 1 && !raced {
 		t.Errorf("an identity takes %v allocations, not its own text alone", n)
 	}
 }
