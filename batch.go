@@ -6,7 +6,7 @@ import "time"
 // all that it allows or, when an enforced limit denies, nothing but the limits
 // that charge attempts. The takes are checked ([CheckTakes]); cells and out are
 // as long as they are. It does not allocate.
-func AdvanceAll(takes []Take, cells []Cell, now Instant, out []Decision) {
+func AdvanceAll(takes []Take, cells []Cell, now Instant, out []Taken) {
 	allowed := true
 	for i := range takes {
 		t, c := &takes[i], &cells[i]
@@ -44,7 +44,7 @@ type Outcome struct {
 }
 
 // Resolve makes one answer of the decisions on the takes of one request.
-func Resolve(takes []Take, decisions []Decision) Outcome {
+func Resolve(takes []Take, decisions []Taken) Outcome {
 	o := Outcome{Allowed: true}
 	var retry time.Duration
 	for i := range takes {

@@ -8,8 +8,8 @@ import (
 )
 
 // together is one request of several limits, in one step.
-func together(now comporta.Instant, takes []comporta.Take, states ...*bench) ([]comporta.Decision, comporta.Outcome) {
-	cells, out := make([]comporta.Cell, len(takes)), make([]comporta.Decision, len(takes))
+func together(now comporta.Instant, takes []comporta.Take, states ...*bench) ([]comporta.Taken, comporta.Outcome) {
+	cells, out := make([]comporta.Cell, len(takes)), make([]comporta.Taken, len(takes))
 	for i, b := range states {
 		cells[i] = comporta.Cell{State: b.state, Log: b.entries}
 	}

@@ -32,7 +32,7 @@ func (r *Rule) fill(s *State, now Instant, d wide) {
 	s.At, s.Under = now, r
 }
 
-func (r *Rule) bucketTake(c *Cell, now Instant, cost int64, out *Decision, attempts bool) {
+func (r *Rule) bucketTake(c *Cell, now Instant, cost int64, out *Taken, attempts bool) {
 	level := r.level(c, now)
 	s := &c.State
 	retry := r.overflow(level, cost)
@@ -80,7 +80,7 @@ func (r *Rule) overflow(level wide, cost int64) int64 {
 }
 
 // bucketTell fills in the numbers of a decision from the level after it.
-func (r *Rule) bucketTell(level wide, cost int64, out *Decision, attempts bool) {
+func (r *Rule) bucketTell(level wide, cost int64, out *Taken, attempts bool) {
 	out.Limit = r.full
 	if level.less(r.capacity) {
 		out.Remaining = r.capacity.sub(level).down(r.q)

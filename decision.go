@@ -27,7 +27,11 @@ type Decision struct {
 	RetryAfter time.Duration
 	// Delay is how long an allowed request waits before it goes on.
 	Delay time.Duration
+}
 
+// Taken is the decision on one take of a step, and what else the step tells of it.
+type Taken struct {
+	Decision
 	// AskAgain is the time until this same request would be allowed as the budget
 	// stands after this take. It differs from RetryAfter in one case: a limit that
 	// charges attempts, allowed this one and was charged, while another limit of
@@ -38,7 +42,7 @@ type Decision struct {
 }
 
 // tellRetry makes the retry what asking again takes, where the take was denied.
-func (d *Decision) tellRetry() {
+func (d *Taken) tellRetry() {
 	if !d.Allowed {
 		d.RetryAfter = d.AskAgain
 	}

@@ -42,7 +42,7 @@ func (r *Rule) fixedRoll(c *Cell, w span) {
 	}
 }
 
-func (r *Rule) fixedTake(c *Cell, now Instant, cost int64, out *Decision, attempts bool) {
+func (r *Rule) fixedTake(c *Cell, now Instant, cost int64, out *Taken, attempts bool) {
 	w := r.windowAt(now, c.State.Phase)
 	r.fixedRoll(c, w)
 	s := &c.State

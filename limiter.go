@@ -22,7 +22,7 @@ type Limiter struct {
 // batch is what a step of several limits is asked with and answered in.
 type batch struct {
 	takes     []Take
-	decisions []Decision
+	decisions []Taken
 }
 
 // NewLimiter compiles the limits. An unnamed limit is named "default"; two of
@@ -53,7 +53,7 @@ func NewLimiter(store Store, limits ...Limit) (*Limiter, error) {
 		l.names, l.rules = append(l.names, limit.Name), append(l.rules, rule)
 	}
 	l.scratch.New = func() any {
-		return &batch{make([]Take, len(l.rules)), make([]Decision, len(l.rules))}
+		return &batch{make([]Take, len(l.rules)), make([]Taken, len(l.rules))}
 	}
 	return l, nil
 }
@@ -67,7 +67,7 @@ func (l *Limiter) Rules() []*Rule { return append([]*Rule(nil), l.rules...) }
 // that it is not known whether the units were spent.
 func (l *Limiter) Take(ctx context.Context, identity string, cost int64) (Decision, error) {
 	if l.one != nil && len(l.rules) == 1 {
-		return l.one.TakeOne(ctx, Take{Key: Key{l.names[0], identity}, Rule: l.rules[0], Cost: cost})
+		return l.one.TakeOne(ctx, Key{l.names[0], identity}, l.rules[0], cost)
 	}
 	b := l.scratch.Get().(*batch)
 	defer l.scratch.Put(b)
@@ -81,7 +81,7 @@ func (l *Limiter) Peek(ctx context.Context, identity string) (Decision, error) {
 
 // TakeAll is Take that also fills in the decision of each limit, in order, in
 // out, whose length is the number of limits. Settle wants them.
-func (l *Limiter) TakeAll(ctx context.Context, identity string, cost int64, out []Decision) (Decision, error) {
+func (l *Limiter) TakeAll(ctx context.Context, identity string, cost int64, out []Taken) (Decision, error) {
 	if len(out) != len(l.rules) {
 		return Decision{}, fmt.Errorf("comporta: room for %d decisions of %d limits", len(out), len(l.rules))
 	}
@@ -90,7 +90,7 @@ func (l *Limiter) TakeAll(ctx context.Context, identity string, cost int64, out 
 	return l.take(ctx, identity, cost, b.takes, out)
 }
 
-func (l *Limiter) take(ctx context.Context, identity string, cost int64, takes []Take, out []Decision) (Decision, error) {
+func (l *Limiter) take(ctx context.Context, identity string, cost int64, takes []Take, out []Taken) (Decision, error) {
 	for i, rule := range l.rules {
 		takes[i] = Take{Key: Key{l.names[i], identity}, Rule: rule, Cost: cost}
 	}
@@ -100,11 +100,11 @@ func (l *Limiter) take(ctx context.Context, identity string, cost int64, takes [
 	o := Resolve(takes, out)
 	strictest := 0
 	for i := range takes {
-		if Stricter(out[i], out[strictest]) {
+		if Stricter(out[i].Decision, out[strictest].Decision) {
 			strictest = i
 		}
 	}
-	d := out[strictest]
+	d := out[strictest].Decision
 	d.Allowed, d.RetryAfter, d.Delay = o.Allowed, o.RetryAfter, o.Delay
 	return d, nil
 }
@@ -112,7 +112,7 @@ func (l *Limiter) take(ctx context.Context, identity string, cost int64, takes [
 // Settle replaces the cost of an allowed take by what the request really cost,
 // once. Taken is what TakeAll filled in (or the one decision of a limiter of one
 // limit); the answer is that of a peek afterwards.
-func (l *Limiter) Settle(ctx context.Context, identity string, taken []Decision, actual int64) (Decision, error) {
+func (l *Limiter) Settle(ctx context.Context, identity string, taken []Taken, actual int64) (Decision, error) {
 	if len(taken) != len(l.rules) {
 		return Decision{}, fmt.Errorf("comporta: settling takes the decisions of all %d limits, not %d", len(l.rules), len(taken))
 	}
@@ -123,7 +123,7 @@ func (l *Limiter) Settle(ctx context.Context, identity string, taken []Decision,
 		}
 	}
 	if len(settlements) > 0 {
-		if err := l.store.Settle(ctx, settlements, make([]Decision, len(settlements))); err != nil {
+		if err := l.store.Settle(ctx, settlements, make([]Taken, len(settlements))); err != nil {
 			return Decision{}, err
 		}
 	}

@@ -72,7 +72,7 @@ func TestLimiterOfSeveral(t *testing.T) {
 		comporta.Limit{Name: "second", Limit: 3, Window: time.Second},
 		comporta.Limit{Name: "hour", Limit: 4, Window: time.Hour, Algorithm: comporta.FixedWindow},
 	)
-	ctx, out := t.Context(), make([]comporta.Decision, 3)
+	ctx, out := t.Context(), make([]comporta.Taken, 3)
 	if d, err := l.Peek(ctx, "a"); err != nil || d.Limit != 3 {
 		t.Errorf("of full budgets the first that is limited is named: %+v, %v", d, err)
 	}
@@ -103,7 +103,7 @@ func TestLimiterSettles(t *testing.T) {
 		comporta.Limit{Name: "a", Limit: 10, Window: time.Hour},
 		comporta.Limit{Name: "b", Limit: 20, Window: time.Hour, Algorithm: comporta.SlidingLog},
 	)
-	ctx, out := t.Context(), make([]comporta.Decision, 2)
+	ctx, out := t.Context(), make([]comporta.Taken, 2)
 	if _, err := l.TakeAll(ctx, "who", 6, out); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestLimiterSettles(t *testing.T) {
 	if d, err := l.Settle(ctx, "who", out, 9); err != nil || d.Remaining != 0 || !d.Allowed {
 		t.Errorf("settled to 9: %+v, %v", d, err)
 	}
-	denied := make([]comporta.Decision, 2)
+	denied := make([]comporta.Taken, 2)
 	if d, err := l.TakeAll(ctx, "who", 1, denied); err != nil || d.Allowed {
 		t.Fatalf("in debt: %+v, %v", d, err)
 	}
@@ -147,7 +147,7 @@ func TestLimiterTellsTheStoresErrors(t *testing.T) {
 		if err := l.Wait(t.Context(), "a", 1); !errors.Is(err, storetest.ErrFault) {
 			t.Errorf("wait: %v", err)
 		}
-		taken := make([]comporta.Decision, len(limits))
+		taken := make([]comporta.Taken, len(limits))
 		taken[0].Receipt = comporta.Receipt{At: 1, Cost: 1}
 		if _, err := l.Settle(context.Background(), "a", taken, 0); !errors.Is(err, storetest.ErrFault) {
 			t.Errorf("settle: %v", err)

@@ -54,11 +54,11 @@ func againstOracle(t *rapid.T) {
 			full := rule.Full()
 			c := max(0, rapid.SampledFrom([]int64{1, 0, 2, 3, full, full - 1, full + 1, full/2 + 1, comporta.MaxCost}).Draw(t, "cost"))
 			want, taken := o.take(limit, int64(clock.Instant()), c)
-			var out [1]comporta.Decision
+			var out [1]comporta.Taken
 			if err := store.Take(t.Context(), []comporta.Take{{Key: key, Rule: rule, Cost: c}}, out[:]); err != nil {
 				t.Fatal(err)
 			}
-			if got := answerOf(out[0]); got != want {
+			if got := answerOf(out[0].Decision); got != want {
 				t.Fatalf("%d of %s %s (max_wait %v, charge %v) at %d:\n got %+v\nwant %+v", c, limit.Algorithm, limit, limit.MaxWait, limit.Charge, clock.Instant(), got, want)
 			}
 			if taken.cost > 0 {
@@ -81,11 +81,11 @@ func againstOracle(t *rapid.T) {
 			c := s.ticket.cost
 			actual := max(0, rapid.SampledFrom([]int64{0, c - 1, c / 2, c, c + 1, c + rule.Full(), comporta.MaxCost}).Draw(t, "actual"))
 			want := o.settle(limit, int64(clock.Instant()), s.ticket, actual)
-			var out [1]comporta.Decision
+			var out [1]comporta.Taken
 			if err := store.Settle(t.Context(), []comporta.Settlement{{Key: key, Rule: rule, Taken: s.receipt, Actual: actual}}, out[:]); err != nil {
 				t.Fatal(err)
 			}
-			if got := answerOf(out[0]); got != want {
+			if got := answerOf(out[0].Decision); got != want {
 				t.Fatalf("settled %+v to %d of %s %s at %d:\n got %+v\nwant %+v", s.ticket, actual, limit.Algorithm, limit, clock.Instant(), got, want)
 			}
 			last = want

@@ -46,7 +46,7 @@ func (r *Rule) wait(u, cur, prev, into int64) int64 {
 	}
 }
 
-func (r *Rule) counterTake(c *Cell, now Instant, cost int64, out *Decision, attempts bool) {
+func (r *Rule) counterTake(c *Cell, now Instant, cost int64, out *Taken, attempts bool) {
 	cur, prev, into := r.counts(c, now)
 	used := r.spread(cur, prev, into)
 	out.Allowed = cost == 0 || used+cost <= r.full

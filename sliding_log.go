@@ -83,7 +83,7 @@ func (r *Rule) record(c *Cell, v *logView, now Instant, units int64) {
 	c.Changed = true
 }
 
-func (r *Rule) logTake(c *Cell, now Instant, cost int64, out *Decision, attempts bool) {
+func (r *Rule) logTake(c *Cell, now Instant, cost int64, out *Taken, attempts bool) {
 	v := r.logArrive(c, now)
 	out.Allowed = cost == 0 || v.sum+cost <= r.full
 	switch {
@@ -106,7 +106,7 @@ func (r *Rule) logTake(c *Cell, now Instant, cost int64, out *Decision, attempts
 
 // logTell fills in the numbers from the view after the take, which may hold an
 // entry at now that the log itself has not got yet.
-func (r *Rule) logTell(v *logView, now Instant, cost int64, out *Decision, attempts bool) {
+func (r *Rule) logTell(v *logView, now Instant, cost int64, out *Taken, attempts bool) {
 	left := func(units int64) (after int64) { // until so many units have left
 		t := now
 		if old := v.sum - v.added; units <= old {

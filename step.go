@@ -12,9 +12,9 @@ import (
 // the caller's error: check it with [CheckCost].
 func (r *Rule) Step(s State, now Instant, cost int64) (State, Decision) {
 	c := Cell{State: s}
-	var d Decision
+	var d Taken
 	r.Advance(&c, now, cost, &d)
-	return c.State, d
+	return c.State, d.Decision
 }
 
 // CheckCost is an error for a cost that is not decided.
@@ -27,13 +27,13 @@ func CheckCost(cost int64) error {
 
 // Advance is the step in place: it reads and changes the cell and fills in the
 // decision. It neither allocates nor keeps anything. The cost is from 0 to 2^53 − 1.
-func (r *Rule) Advance(c *Cell, now Instant, cost int64, d *Decision) {
+func (r *Rule) Advance(c *Cell, now Instant, cost int64, d *Taken) {
 	r.advance(c, now, cost, d, r.limit.Charge == Attempts)
 }
 
 // advance is Advance; attempts says whether a denied take is charged too.
-func (r *Rule) advance(c *Cell, now Instant, cost int64, d *Decision, attempts bool) {
-	*d = Decision{}
+func (r *Rule) advance(c *Cell, now Instant, cost int64, d *Taken, attempts bool) {
+	*d = Taken{}
 	attempts = attempts && cost > 0 // a peek is none: it is allowed, whatever is owed
 	if !r.counting {
 		c.forget()
@@ -78,7 +78,7 @@ func (r *Rule) Settle(c *Cell, now Instant, taken Receipt, actual int64) {
 	}
 }
 
-func (r *Rule) trivial(cost int64, d *Decision) {
+func (r *Rule) trivial(cost int64, d *Taken) {
 	if r.limit.Unlimited {
 		d.Allowed, d.Limit, d.Remaining = true, math.MaxInt64, math.MaxInt64
 		return

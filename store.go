@@ -57,15 +57,16 @@ type Store interface {
 	// (limits that charge attempts aside). A denial is a value. An error means that
 	// the store does not know whether it spent; ErrSameKey and a cost out of range
 	// are errors that change nothing. len(out) is at least len(takes).
-	Take(ctx context.Context, takes []Take, out []Decision) error
+	Take(ctx context.Context, takes []Take, out []Taken) error
 	// Settle settles takes, each once; the decisions are those of peeks afterwards.
-	Settle(ctx context.Context, settlements []Settlement, out []Decision) error
+	Settle(ctx context.Context, settlements []Settlement, out []Taken) error
 }
 
-// A Taker is a store that also has a door for a single take, by value, so that
-// nothing need be allocated. [Limiter] uses it where there is one.
+// A Taker is a store that also has a door for a single take that nobody will
+// settle. All of it passes in registers: nothing need be allocated or copied.
+// [Limiter] uses it where there is one.
 type Taker interface {
-	TakeOne(ctx context.Context, take Take) (Decision, error)
+	TakeOne(ctx context.Context, key Key, rule *Rule, cost int64) (Decision, error)
 }
 
 // ErrSameKey is the error of a step that asks the same key twice.

@@ -88,12 +88,12 @@ func (b *bench) step(step func(*comporta.Cell)) (changed bool) {
 	return c.Changed
 }
 
-func (b *bench) take(r *comporta.Rule, now comporta.Instant, cost int64) (d comporta.Decision) {
+func (b *bench) take(r *comporta.Rule, now comporta.Instant, cost int64) (d comporta.Taken) {
 	b.step(func(c *comporta.Cell) { r.Advance(c, now, cost, &d) })
 	return d
 }
 
-func (b *bench) settle(r *comporta.Rule, now comporta.Instant, taken comporta.Receipt, actual int64) comporta.Decision {
+func (b *bench) settle(r *comporta.Rule, now comporta.Instant, taken comporta.Receipt, actual int64) comporta.Taken {
 	b.step(func(c *comporta.Cell) { r.Settle(c, now, taken, actual) })
 	return b.take(r, now, 0)
 }
@@ -126,14 +126,14 @@ func (v *vector) run(t *testing.T) {
 	var b bench
 	receipts := make([]comporta.Receipt, len(v.Takes))
 	for i, take := range v.Takes {
-		var d comporta.Decision
+		var d comporta.Taken
 		if take.Settle != nil {
 			d = b.settle(rule, comporta.Instant(take.At), receipts[take.Settle.Take], take.Settle.Actual)
 		} else {
 			d = b.take(rule, comporta.Instant(take.At), take.Cost)
 			receipts[i] = d.Receipt
 		}
-		if got := answerOf(d); got != take.Want {
+		if got := answerOf(d.Decision); got != take.Want {
 			t.Fatalf("%s row %d (%+v):\n got %+v\nwant %+v", rule.Limit(), i, take, got, take.Want)
 		}
 	}

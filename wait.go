@@ -18,7 +18,7 @@ var ErrWait = errors.New("comporta: not allowed in time")
 //
 // Waiters of one key are not in line: who asks first after the budget frees, wins.
 func (l *Limiter) Wait(ctx context.Context, identity string, cost int64) error {
-	taken := make([]Decision, len(l.rules))
+	taken := make([]Taken, len(l.rules))
 	for {
 		if err := ctx.Err(); err != nil {
 			return err

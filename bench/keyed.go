@@ -219,7 +219,7 @@ func viaTakeOne(algorithm comporta.Algorithm) func(allowance) (func(string) bool
 		}
 		ctx := context.Background()
 		return func(key string) bool {
-			d, err := store.TakeOne(ctx, comporta.Take{Key: comporta.Key{Limit: "default", Identity: key}, Rule: rule, Cost: 1})
+			d, err := store.TakeOne(ctx, comporta.Key{Limit: "default", Identity: key}, rule, 1)
 			return err == nil && d.Allowed
 		}, nil
 	}

@@ -102,11 +102,11 @@ func TestPeers(t *testing.T) {
 // Patterns with a host see it without its port.
 func TestHosts(t *testing.T) {
 	host := perAddress(t, "a", "9/min", comporta.FixedWindow)
-	host.Match = patterns(t, "api.example.com/")
+	host.Match = patterns(t, "api.example.com/", "[2001:db8::1]/")
 	limit, _ := enforce(t, &policy.Policy{Limits: []*policy.Limit{host}}, httplimit.Options{})
 	h := limit(ok)
 	for name, limited := range map[string]bool{
-		"api.example.com": true, "api.example.com:8080": true, "example.com": false, "[2001:db8::1]": false, "[2001:db8::1]:80": false, "": false,
+		"api.example.com": true, "api.example.com:8080": true, "example.com": false, "[2001:db8::1]": true, "[2001:db8::1]:80": true, "": false,
 	} {
 		r := get("/")
 		r.Host = name
@@ -183,10 +183,10 @@ func TestStoreFails(t *testing.T) {
 // broken is a store that is down.
 type broken struct{}
 
-func (broken) Take(context.Context, []comporta.Take, []comporta.Decision) error {
+func (broken) Take(context.Context, []comporta.Take, []comporta.Taken) error {
 	return errors.New("no connection")
 }
 
-func (broken) Settle(context.Context, []comporta.Settlement, []comporta.Decision) error {
+func (broken) Settle(context.Context, []comporta.Settlement, []comporta.Taken) error {
 	return errors.New("no connection")
 }

@@ -8,7 +8,7 @@ import (
 
 // look is what a peek at a slot's key would answer now, and whether the key is
 // full: then it may be dropped, and no answer will ever tell. The lock is held.
-func (sh *shard) look(s *Store, h hash, now comporta.Instant) (d comporta.Decision, rule *comporta.Rule, full bool) {
+func (sh *shard) look(s *Store, h hash, now comporta.Instant) (d comporta.Taken, rule *comporta.Rule, full bool) {
 	var c comporta.Cell
 	sh.load(s, h, &c)
 	rule = c.State.Under
@@ -21,7 +21,7 @@ func (sh *shard) look(s *Store, h hash, now comporta.Instant) (d comporta.Decisi
 		// Its windows' offset comes from the key's text, which is not kept. At the
 		// latest it is full one fill time after its last change.
 		left := rule.FillTime() - now.Sub(c.State.At)
-		d = comporta.Decision{FullAfter: max(0, left), Remaining: rule.Full() - c.State.Cur}
+		d.FullAfter, d.Remaining = max(0, left), rule.Full()-c.State.Cur
 		return d, rule, left <= 0
 	}
 	rule.Advance(&c, now, 0, &d)

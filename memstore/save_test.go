@@ -74,7 +74,7 @@ func (w *world) spend(t *testing.T, s *Store, round int) {
 		for k := range 3 {
 			w.at = w.at.Add(1234 * time.Microsecond)
 			take := comporta.Take{Key: comporta.Key{Limit: fmt.Sprint("limit-", i), Identity: fmt.Sprint(k)}, Rule: r, Cost: (int64(round+k)%3 + 1) * (r.Full() / 7)}
-			if _, err := s.TakeOne(t.Context(), take); err != nil {
+			if _, err := s.TakeOne(t.Context(), take.Key, take.Rule, take.Cost); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -87,7 +87,7 @@ func (w *world) left(t *testing.T, s *Store) string {
 	var b strings.Builder
 	for i, r := range w.rules {
 		for k := range 3 {
-			d, err := s.TakeOne(t.Context(), comporta.Take{Key: comporta.Key{Limit: fmt.Sprint("limit-", i), Identity: fmt.Sprint(k)}, Rule: r})
+			d, err := s.TakeOne(t.Context(), comporta.Key{Limit: fmt.Sprint("limit-", i), Identity: fmt.Sprint(k)}, r, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,10 +160,10 @@ func TestWhatIsGivenBackIsSavedToo(t *testing.T) {
 	w, path := newWorld(t), filepath.Join(t.TempDir(), "comporta.state")
 	s, _ := w.open(t, path)
 	take := comporta.Take{Key: comporta.Key{Limit: "limit-0", Identity: "0"}, Rule: w.rules[0], Cost: 3}
-	d, _ := s.TakeOne(t.Context(), take)
+	var out [1]comporta.Taken
+	s.Take(t.Context(), []comporta.Take{take}, out[:])
 	s.save()
-	var out [1]comporta.Decision
-	if err := s.Settle(t.Context(), []comporta.Settlement{{Key: take.Key, Rule: take.Rule, Taken: d.Receipt}}, out[:]); err != nil {
+	if err := s.Settle(t.Context(), []comporta.Settlement{{Key: take.Key, Rule: take.Rule, Taken: out[0].Receipt}}, out[:]); err != nil {
 		t.Fatal(err)
 	}
 	s.save()
@@ -182,7 +182,7 @@ func TestATornRecordIsCutOff(t *testing.T) {
 	want := w.left(t, s)
 	whole, _ := os.ReadFile(path)
 	take := comporta.Take{Key: comporta.Key{Limit: "limit-1", Identity: "new"}, Rule: w.rules[1], Cost: 3}
-	s.TakeOne(t.Context(), take)
+	s.TakeOne(t.Context(), take.Key, take.Rule, take.Cost)
 	s.save()
 	longer, _ := os.ReadFile(path)
 	if len(longer) <= len(whole) {

@@ -53,7 +53,7 @@ func compile(t testing.TB, text string, a comporta.Algorithm) *comporta.Rule {
 
 func take(t testing.TB, s *memstore.Store, r *comporta.Rule, limit, identity string, cost int64) comporta.Decision {
 	t.Helper()
-	d, err := s.TakeOne(context.Background(), comporta.Take{Key: comporta.Key{Limit: limit, Identity: identity}, Rule: r, Cost: cost})
+	d, err := s.TakeOne(context.Background(), comporta.Key{Limit: limit, Identity: identity}, r, cost)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestSeveralLimitsKeepToTheBound(t *testing.T) {
 	for i := range 200 {
 		id := fmt.Sprint(i)
 		takes := []comporta.Take{{Key: comporta.Key{Limit: "a", Identity: id}, Rule: r, Cost: 1}, {Key: comporta.Key{Limit: "b", Identity: id}, Rule: r, Cost: 2}}
-		var out [2]comporta.Decision
+		var out [2]comporta.Taken
 		if err := s.Take(t.Context(), takes, out[:]); err != nil {
 			t.Fatal(err)
 		}

@@ -7,33 +7,34 @@ import (
 	"github.com/comporta/comporta"
 )
 
-// TakeOne is Take for one limit, by value. It does not allocate on a resident
-// key, and takes no lock unless something changes.
-func (s *Store) TakeOne(_ context.Context, t comporta.Take) (d comporta.Decision, err error) {
-	if err := comporta.CheckCost(t.Cost); err != nil {
-		return d, comporta.CheckTakes([]comporta.Take{t})
+// TakeOne is Take for one limit. It does not allocate on a resident key, and
+// takes no lock unless something changes.
+func (s *Store) TakeOne(_ context.Context, key comporta.Key, rule *comporta.Rule, cost int64) (comporta.Decision, error) {
+	if uint64(cost) > comporta.MaxCost {
+		return comporta.Decision{}, comporta.CheckTakes([]comporta.Take{{Key: key, Cost: cost}})
 	}
 	now := s.clock.now()
-	h := s.hash(&t.Key)
+	h := s.hash(&key)
 	sh := &s.shards[h.shard()]
-	for !t.Shadow {
+	var d comporta.Taken
+	for {
 		var c comporta.Cell
 		seq := sh.begin()
 		at, aside, ok := sh.glance(s, h, seq, &c)
 		if !ok {
 			continue // somebody wrote meanwhile
 		}
-		locked := aside || t.Rule.Algorithm() == comporta.SlidingLog
+		locked := aside || rule.Algorithm() == comporta.SlidingLog
 		if locked {
 			if !sh.tryLock(seq) {
 				continue
 			}
 			at = sh.load(s, h, &c)
 		}
-		if t.Rule.NeedsPhase(&c.State) {
-			c.State.Phase = t.Key.Phase()
+		if rule.NeedsPhase(&c.State) {
+			c.State.Phase = key.Phase()
 		}
-		t.Rule.Advance(&c, now, t.Cost, &d)
+		rule.Advance(&c, now, cost, &d)
 		wantsRoom := !at.ok && c.Changed && s.full()
 		switch {
 		case !c.Changed || wantsRoom:
@@ -47,25 +48,24 @@ func (s *Store) TakeOne(_ context.Context, t comporta.Take) (d comporta.Decision
 			continue
 		}
 		if wantsRoom {
-			break
+			return s.takeOneMore(key, rule, cost, now), nil
 		}
-		return d, nil
+		return d.Decision, nil
 	}
+}
+
+// takeOneMore is TakeOne for a key that there may be no room for.
+func (s *Store) takeOneMore(key comporta.Key, rule *comporta.Rule, cost int64, now comporta.Instant) comporta.Decision {
 	b := s.batches.Get().(*batch)
 	defer s.batches.Put(b)
-	b.one[0] = t
-	s.takeAll(b, b.one[:], now, b.decision[:])
-	return b.decision[0], nil
+	b.one[0] = comporta.Take{Key: key, Rule: rule, Cost: cost}
+	s.takeAll(b, b.one[:], now, b.taken[:])
+	return b.taken[0].Decision
 }
 
 // Take asks all in one step; see comporta.Store.
-func (s *Store) Take(ctx context.Context, takes []comporta.Take, out []comporta.Decision) error {
+func (s *Store) Take(_ context.Context, takes []comporta.Take, out []comporta.Taken) error {
 	if err := comporta.CheckTakes(takes); err != nil {
-		return err
-	}
-	if len(takes) == 1 {
-		var err error
-		out[0], err = s.TakeOne(ctx, takes[0])
 		return err
 	}
 	b := s.batches.Get().(*batch)
@@ -81,8 +81,8 @@ type batch struct {
 	found  []found
 	locks  []lock // of the shards that the keys are in, ascending
 
-	one      [1]comporta.Take
-	decision [1]comporta.Decision
+	one   [1]comporta.Take
+	taken [1]comporta.Taken
 }
 
 type lock struct {
@@ -92,7 +92,7 @@ type lock struct {
 
 // takeAll locks all the shards that the takes need, in ascending order, and
 // steps them together.
-func (s *Store) takeAll(b *batch, takes []comporta.Take, now comporta.Instant, out []comporta.Decision) {
+func (s *Store) takeAll(b *batch, takes []comporta.Take, now comporta.Instant, out []comporta.Taken) {
 	b.hashes = b.hashes[:0]
 	for i := range takes {
 		b.hashes = append(b.hashes, s.hash(&takes[i].Key))
@@ -114,7 +114,7 @@ func (s *Store) takeAll(b *batch, takes []comporta.Take, now comporta.Instant, o
 
 // tryAll is takeAll unless it needs room for keys that there is none for: then
 // it changes nothing and is false.
-func (s *Store) tryAll(b *batch, takes []comporta.Take, now comporta.Instant, out []comporta.Decision, overflowing bool) bool {
+func (s *Store) tryAll(b *batch, takes []comporta.Take, now comporta.Instant, out []comporta.Taken, overflowing bool) bool {
 	b.lock(s)
 	defer b.unlock(s)
 	b.cells = slices.Grow(b.cells[:0], len(takes))[:len(takes)]
@@ -171,7 +171,7 @@ func (b *batch) unlock(s *Store) {
 func (s *Store) full() bool { return s.stats.keys.Load() >= s.maxKeys }
 
 // Settle settles takes one after the other; see comporta.Store.
-func (s *Store) Settle(_ context.Context, settlements []comporta.Settlement, out []comporta.Decision) error {
+func (s *Store) Settle(_ context.Context, settlements []comporta.Settlement, out []comporta.Taken) error {
 	if err := comporta.CheckSettlements(settlements); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (s *Store) Settle(_ context.Context, settlements []comporta.Settlement, out
 	return nil
 }
 
-func (s *Store) settle(t *comporta.Settlement, now comporta.Instant, d *comporta.Decision) {
+func (s *Store) settle(t *comporta.Settlement, now comporta.Instant, d *comporta.Taken) {
 	h := s.hash(&t.Key)
 	for !s.trySettle(t, h, now, d) {
 		if !s.makeRoom(now) {
@@ -192,7 +192,7 @@ func (s *Store) settle(t *comporta.Settlement, now comporta.Instant, d *comporta
 }
 
 // trySettle is settle unless it needs room for a key that there is none for.
-func (s *Store) trySettle(t *comporta.Settlement, h hash, now comporta.Instant, d *comporta.Decision) bool {
+func (s *Store) trySettle(t *comporta.Settlement, h hash, now comporta.Instant, d *comporta.Taken) bool {
 	sh := &s.shards[h.shard()]
 	seq := sh.lock()
 	defer sh.unlock(seq)

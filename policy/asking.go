@@ -16,7 +16,7 @@ type asking struct {
 	takes   []comporta.Take
 	// applied is the index in the verdict of each take.
 	applied   []int
-	decisions []comporta.Decision
+	decisions []comporta.Taken
 	// answers are what the engine's sources said, by index.
 	answers []answer
 	sources []identity.Source

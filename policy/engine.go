@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -101,7 +102,7 @@ func (e *Engine) Check(ctx context.Context, r *identity.Request, v *Verdict) {
 	}
 	v.Outcome = comporta.Resolve(a.takes, a.decisions)
 	for i, at := range a.applied {
-		v.Applied[at].Decision = a.decisions[i]
+		v.Applied[at].Decision = a.decisions[i].Decision
 	}
 	v.name()
 }
@@ -126,21 +127,15 @@ func (v *Verdict) fail(ctx context.Context) {
 }
 
 func (e *Engine) take(ctx context.Context, a *asking) (err error) {
-	a.decisions = grow(a.decisions, len(a.takes))
+	a.decisions = slices.Grow(a.decisions[:0], len(a.takes))[:len(a.takes)]
 	switch {
 	case len(a.takes) == 0:
 		return nil
-	case len(a.takes) == 1 && e.one != nil:
-		a.decisions[0], err = e.one.TakeOne(ctx, a.takes[0])
+	case len(a.takes) == 1 && e.one != nil && !a.takes[0].Shadow:
+		t := &a.takes[0]
+		a.decisions[0].Decision, err = e.one.TakeOne(ctx, t.Key, t.Rule, t.Cost)
+		a.decisions[0].AskAgain = a.decisions[0].RetryAfter // they differ only where other limits take part
 		return err
 	}
 	return e.store.Take(ctx, a.takes, a.decisions)
-}
-
-// grow is s with length n, over the same memory where there is room.
-func grow[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }

@@ -398,7 +398,7 @@ type lost struct{ comporta.Store }
 
 var errLost = errors.New("the store is gone")
 
-func (lost) Take(context.Context, []comporta.Take, []comporta.Decision) error { return errLost }
+func (lost) Take(context.Context, []comporta.Take, []comporta.Taken) error { return errLost }
 
 func TestAStoreThatCannotAnswer(t *testing.T) {
 	p := limits(limit(t, "api", "1/min"))

@@ -112,7 +112,7 @@ func refuses(t *testing.T, open Open) {
 	store := open(t, clock.Now)
 	rule := compile(t, comporta.Limit{Limit: 5, Window: time.Minute})
 	a, b := comporta.Key{Limit: "a", Identity: "who"}, comporta.Key{Limit: "b", Identity: "who"}
-	ctx, out := t.Context(), make([]comporta.Decision, 3)
+	ctx, out := t.Context(), make([]comporta.Taken, 3)
 
 	same := []comporta.Take{{Key: a, Rule: rule, Cost: 1}, {Key: b, Rule: rule, Cost: 1}, {Key: a, Rule: rule, Cost: 1}}
 	if err := store.Take(ctx, same, out); !errors.Is(err, comporta.ErrSameKey) {
@@ -125,7 +125,7 @@ func refuses(t *testing.T, open Open) {
 			t.Errorf("a cost of %d is no error", cost)
 		}
 		if one != nil {
-			if _, err := one.TakeOne(ctx, take); err == nil {
+			if _, err := one.TakeOne(ctx, take.Key, take.Rule, take.Cost); err == nil {
 				t.Errorf("TakeOne: a cost of %d is no error", cost)
 			}
 		}
@@ -170,9 +170,9 @@ func keepsItsOwnStrings(t *testing.T, open Open) {
 	}
 }
 
-func takeOne(t fataler, store comporta.Store, take comporta.Take) comporta.Decision {
+func takeOne(t fataler, store comporta.Store, take comporta.Take) comporta.Taken {
 	t.Helper()
-	var out [1]comporta.Decision
+	var out [1]comporta.Taken
 	if err := store.Take(context.Background(), []comporta.Take{take}, out[:]); err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -220,7 +220,7 @@ func manyTake(t *testing.T, store comporta.Store, rule *comporta.Rule, identity 
 				{Key: comporta.Key{Limit: "narrow", Identity: identity}, Rule: rule, Cost: 1},
 				{Key: comporta.Key{Limit: "wide", Identity: identity}, Rule: wide, Cost: 1},
 			}[:1+g%2]
-			out := make([]comporta.Decision, len(takes))
+			out := make([]comporta.Taken, len(takes))
 			for range asking {
 				if err := store.Take(context.Background(), takes, out); err != nil {
 					t.Error(err)

@@ -70,38 +70,38 @@ func Random(seed uint64, n int) func(int) Fault {
 }
 
 // Take is [comporta.Store]'s.
-func (f *Faults) Take(ctx context.Context, takes []comporta.Take, out []comporta.Decision) error {
-	return f.call(out, func(out []comporta.Decision) error { return f.Store.Take(ctx, takes, out) })
+func (f *Faults) Take(ctx context.Context, takes []comporta.Take, out []comporta.Taken) error {
+	return f.call(out, func(out []comporta.Taken) error { return f.Store.Take(ctx, takes, out) })
 }
 
 // Settle is [comporta.Store]'s.
-func (f *Faults) Settle(ctx context.Context, settlements []comporta.Settlement, out []comporta.Decision) error {
-	return f.call(out, func(out []comporta.Decision) error { return f.Store.Settle(ctx, settlements, out) })
+func (f *Faults) Settle(ctx context.Context, settlements []comporta.Settlement, out []comporta.Taken) error {
+	return f.call(out, func(out []comporta.Taken) error { return f.Store.Settle(ctx, settlements, out) })
 }
 
 // TakeOne is [comporta.Taker]'s. It goes through the inner store's own, where it
 // has one, and through Take where it has not.
-func (f *Faults) TakeOne(ctx context.Context, take comporta.Take) (comporta.Decision, error) {
-	var out [1]comporta.Decision
-	err := f.call(out[:], func(out []comporta.Decision) error {
+func (f *Faults) TakeOne(ctx context.Context, key comporta.Key, rule *comporta.Rule, cost int64) (comporta.Decision, error) {
+	var out [1]comporta.Taken
+	err := f.call(out[:], func(out []comporta.Taken) error {
 		if one, ok := f.Store.(comporta.Taker); ok {
 			var err error
-			out[0], err = one.TakeOne(ctx, take)
+			out[0].Decision, err = one.TakeOne(ctx, key, rule, cost)
 			return err
 		}
-		return f.Store.Take(ctx, []comporta.Take{take}, out)
+		return f.Store.Take(ctx, []comporta.Take{{Key: key, Rule: rule, Cost: cost}}, out)
 	})
-	return out[0], err
+	return out[0].Decision, err
 }
 
 // call runs one call as the script says. A lost reply leaves the caller's
 // decisions as they were.
-func (f *Faults) call(out []comporta.Decision, through func([]comporta.Decision) error) error {
+func (f *Faults) call(out []comporta.Taken, through func([]comporta.Taken) error) error {
 	switch f.next() {
 	case Lost:
 		return ErrFault
 	case LostReply:
-		if err := through(make([]comporta.Decision, len(out))); err != nil {
+		if err := through(make([]comporta.Taken, len(out))); err != nil {
 			return err
 		}
 		return ErrFault

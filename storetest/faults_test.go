@@ -24,7 +24,7 @@ func TestFaultsAreOfBothKinds(t *testing.T) {
 	clock := &storetest.Clock{}
 	model := &storetest.Model{Now: clock.Now}
 	left := func() int64 {
-		peek, out := take, [1]comporta.Decision{}
+		peek, out := take, [1]comporta.Taken{}
 		peek.Cost = 0
 		if err := model.Take(t.Context(), []comporta.Take{peek}, out[:]); err != nil {
 			t.Fatal(err)
@@ -36,17 +36,17 @@ func TestFaultsAreOfBothKinds(t *testing.T) {
 		storetest.Lost, storetest.LostReply, // settles
 		storetest.LostReply, storetest.None, // single takes
 	)}
-	var out [1]comporta.Decision
+	var out [1]comporta.Taken
 	for i, want := range []struct {
 		fails bool
 		left  int64
 	}{{false, 4}, {true, 4}, {true, 3}} {
-		out[0] = comporta.Decision{}
+		out[0] = comporta.Taken{}
 		err := f.Take(t.Context(), []comporta.Take{take}, out[:])
 		if errors.Is(err, storetest.ErrFault) != want.fails || left() != want.left {
 			t.Errorf("take %d: %v, and %d are left", i, err, left())
 		}
-		if told := out[0] != (comporta.Decision{}); told == want.fails {
+		if told := out[0] != (comporta.Taken{}); told == want.fails {
 			t.Errorf("take %d: fails %v, and the decision is %+v", i, want.fails, out[0])
 		}
 	}
@@ -58,7 +58,7 @@ func TestFaultsAreOfBothKinds(t *testing.T) {
 		}
 	}
 	for i, want := range []int64{3, 2} {
-		d, err := f.TakeOne(t.Context(), take)
+		d, err := f.TakeOne(t.Context(), take.Key, take.Rule, take.Cost)
 		if (err != nil) != (i == 0) || left() != want || err != nil && d != (comporta.Decision{}) {
 			t.Errorf("single take %d: %+v, %v, and %d are left", i, d, err, left())
 		}
@@ -66,7 +66,7 @@ func TestFaultsAreOfBothKinds(t *testing.T) {
 	if none, lost, reply := f.Calls(storetest.None), f.Calls(storetest.Lost), f.Calls(storetest.LostReply); none != 2 || lost != 2 || reply != 3 {
 		t.Errorf("%d calls went through, %d were lost, of %d the reply", none, lost, reply)
 	}
-	if _, err := f.TakeOne(t.Context(), take); err != nil {
+	if _, err := f.TakeOne(t.Context(), take.Key, take.Rule, take.Cost); err != nil {
 		t.Errorf("after the script's end: %v", err)
 	}
 }
@@ -76,7 +76,7 @@ func TestFaultsAreOfBothKinds(t *testing.T) {
 func TestFaultsPassOnWhatTheStoreRefuses(t *testing.T) {
 	f := &storetest.Faults{Store: &storetest.Model{Now: time.Now}, Script: storetest.Always(storetest.LostReply)}
 	take := five(t)
-	err := f.Take(context.Background(), []comporta.Take{take, take}, make([]comporta.Decision, 2))
+	err := f.Take(context.Background(), []comporta.Take{take, take}, make([]comporta.Taken, 2))
 	if !errors.Is(err, comporta.ErrSameKey) {
 		t.Errorf("got %v", err)
 	}
@@ -104,8 +104,8 @@ func TestModelCountsClockFaultsAndForgets(t *testing.T) {
 	clock := &storetest.Clock{}
 	clock.Set(1_000_000_000)
 	m := &storetest.Model{Now: clock.Now}
-	ask := func() (d comporta.Decision) {
-		out := [1]comporta.Decision{}
+	ask := func() (d comporta.Taken) {
+		out := [1]comporta.Taken{}
 		if err := m.Take(t.Context(), []comporta.Take{take}, out[:]); err != nil {
 			t.Fatal(err)
 		}

@@ -172,7 +172,7 @@ func allOrNothing(t *rapid.T, limit comporta.Limit) {
 		cells[i] = s.cell()
 		passes = passes && (takes[i].Shadow || s.plain(takes[i].Shadow).copy().take(takes[i].Cost).Allowed)
 	}
-	out := make([]comporta.Decision, len(takes))
+	out := make([]comporta.Taken, len(takes))
 	comporta.AdvanceAll(takes, cells, now, out)
 	if o := comporta.Resolve(takes, out); o.Allowed != passes || passes && o.RetryAfter != 0 || !passes && (o.Delay != 0 || o.RetryAfter <= 0) {
 		t.Fatalf("allowed alone: %v, together: %+v", passes, o)
@@ -195,7 +195,7 @@ func (s *subject) plain(shadow bool) *subject {
 
 // checkShare holds one limit's part of a step to what it answers alone: the take,
 // where the request passes, where it denies or where attempts are charged; else a peek.
-func (s *subject) checkShare(t *rapid.T, take *comporta.Take, cell *comporta.Cell, got comporta.Decision, passes bool) {
+func (s *subject) checkShare(t *rapid.T, take *comporta.Take, cell *comporta.Cell, got comporta.Taken, passes bool) {
 	alone := s.plain(take.Shadow)
 	want := alone.copy().take(take.Cost)
 	asked := take.Cost

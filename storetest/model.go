@@ -32,7 +32,7 @@ type kept struct {
 }
 
 // Take is [comporta.Store]'s.
-func (m *Model) Take(_ context.Context, takes []comporta.Take, out []comporta.Decision) error {
+func (m *Model) Take(_ context.Context, takes []comporta.Take, out []comporta.Taken) error {
 	if err := comporta.CheckTakes(takes); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (m *Model) Take(_ context.Context, takes []comporta.Take, out []comporta.De
 }
 
 // Settle is [comporta.Store]'s. It settles one after the other.
-func (m *Model) Settle(_ context.Context, settlements []comporta.Settlement, out []comporta.Decision) error {
+func (m *Model) Settle(_ context.Context, settlements []comporta.Settlement, out []comporta.Taken) error {
 	if err := comporta.CheckSettlements(settlements); err != nil {
 		return err
 	}

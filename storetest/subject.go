@@ -74,7 +74,7 @@ func (s *subject) cell() comporta.Cell {
 	return cell
 }
 
-func (s *subject) take(cost int64) (d comporta.Decision) {
+func (s *subject) take(cost int64) (d comporta.Taken) {
 	s.step(func(c *comporta.Cell) { s.rule.Advance(c, s.now, cost, &d) })
 	if d.Receipt.Cost > 0 {
 		s.receipts = append(s.receipts, d.Receipt)
@@ -82,7 +82,7 @@ func (s *subject) take(cost int64) (d comporta.Decision) {
 	return d
 }
 
-func (s *subject) settle(taken comporta.Receipt, actual int64) comporta.Decision {
+func (s *subject) settle(taken comporta.Receipt, actual int64) comporta.Taken {
 	s.step(func(c *comporta.Cell) { s.rule.Settle(c, s.now, taken, actual) })
 	return s.take(0)
 }

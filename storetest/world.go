@@ -56,7 +56,7 @@ type world struct {
 
 	current map[comporta.Key]*comporta.Rule // the numbers that a key was last asked under
 	taken   []comporta.Settlement           // may still be settled
-	last    comporta.Decision
+	last    comporta.Taken
 }
 
 // bases are where a world's clock starts: the epoch, a day before Europe's clocks
@@ -187,13 +187,14 @@ func cost(t *rapid.T, full int64) int64 {
 func (w *world) ask(takes []comporta.Take) {
 	w.t.Helper()
 	ctx := context.Background()
-	want, got := make([]comporta.Decision, len(takes)), make([]comporta.Decision, len(takes))
+	want, got := make([]comporta.Taken, len(takes)), make([]comporta.Taken, len(takes))
 	if err := w.model.Take(ctx, takes, want); err != nil {
 		w.t.Fatalf("the model: %v", err)
 	}
 	var err error
-	if w.one != nil {
-		got[0], err = w.one.TakeOne(ctx, takes[0])
+	if w.one != nil && !takes[0].Shadow {
+		got[0] = want[0] // it tells the decision alone
+		got[0].Decision, err = w.one.TakeOne(ctx, takes[0].Key, takes[0].Rule, takes[0].Cost)
 	} else {
 		err = w.store.Take(ctx, takes, got)
 	}
@@ -219,7 +220,7 @@ func (w *world) settle() {
 	c := s.Taken.Cost
 	s.Actual = min(max(0, rapid.SampledFrom([]int64{0, c, c - 1, c + 1, 2 * c, c / 2, c + s.Rule.Full()%comporta.MaxCost, comporta.MaxCost}).Draw(w.t, "actual")), comporta.MaxCost)
 	ctx, all := context.Background(), []comporta.Settlement{s}
-	var want, got [1]comporta.Decision
+	var want, got [1]comporta.Taken
 	if err := w.model.Settle(ctx, all, want[:]); err != nil {
 		w.t.Fatalf("the model: %v", err)
 	}
@@ -229,7 +230,7 @@ func (w *world) settle() {
 	w.last = want[0]
 }
 
-func (w *world) compare(act, what string, got, want []comporta.Decision, err error) {
+func (w *world) compare(act, what string, got, want []comporta.Taken, err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatalf("%s at %d: %s: %v", act, w.clock.Instant(), what, err)

@@ -10,7 +10,7 @@ type key struct {
 }
 
 // take asks at an instant, and spends when allowed. The cost has been checked.
-func (k *key) take(rule *comporta.Rule, now comporta.Instant, cost int64) (d comporta.Decision) {
+func (k *key) take(rule *comporta.Rule, now comporta.Instant, cost int64) (d comporta.Taken) {
 	c := comporta.Cell{State: k.state, Log: k.entries}
 	rule.Advance(&c, now, cost, &d)
 	k.keep(&c)
@@ -18,7 +18,7 @@ func (k *key) take(rule *comporta.Rule, now comporta.Instant, cost int64) (d com
 }
 
 // settle replaces the cost of a take; the decision is that of a peek afterwards.
-func (k *key) settle(rule *comporta.Rule, now comporta.Instant, taken comporta.Receipt, actual int64) comporta.Decision {
+func (k *key) settle(rule *comporta.Rule, now comporta.Instant, taken comporta.Receipt, actual int64) comporta.Taken {
 	c := comporta.Cell{State: k.state, Log: k.entries}
 	rule.Settle(&c, now, taken, actual)
 	k.keep(&c)

@@ -81,7 +81,7 @@ func (s Scene) Play() (*Report, error) {
 			if d.Allowed {
 				run.Admitted[a.burst]++
 			}
-			run.Answers = append(run.Answers, Answer{a.at, a.cost, d})
+			run.Answers = append(run.Answers, Answer{a.at, a.cost, d.Decision})
 		}
 		report.Runs = append(report.Runs, run)
 	}

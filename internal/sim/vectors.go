@@ -90,7 +90,7 @@ func answerVector(line []byte) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("takes: row %d: %w", i, err)
 		}
-		got[i], open[i] = answerOf(d), d.Receipt
+		got[i], open[i] = answerOf(d.Decision), d.Receipt
 	}
 	return replaceWants(line, got)
 }
@@ -140,31 +140,31 @@ func micros(name string, us int64) (time.Duration, error) {
 
 // ask puts one row to the key. Before are the receipts of the rows before; the
 // one that is settled is taken out of them.
-func (r *row) ask(k *key, rule *comporta.Rule, before []comporta.Receipt) (comporta.Decision, error) {
+func (r *row) ask(k *key, rule *comporta.Rule, before []comporta.Receipt) (comporta.Taken, error) {
 	if r.At == nil {
-		return comporta.Decision{}, errors.New(`"at_us" is missing`)
+		return comporta.Taken{}, errors.New(`"at_us" is missing`)
 	}
 	now := comporta.Instant(*r.At)
 	if r.Settle == nil {
 		if r.Cost == nil {
-			return comporta.Decision{}, errors.New(`has neither "cost" nor "settle"`)
+			return comporta.Taken{}, errors.New(`has neither "cost" nor "settle"`)
 		}
 		if err := comporta.CheckCost(*r.Cost); err != nil {
-			return comporta.Decision{}, err
+			return comporta.Taken{}, err
 		}
 		return k.take(rule, now, *r.Cost), nil
 	}
 	take, actual := r.Settle.Take, r.Settle.Actual
 	switch {
 	case take == nil || actual == nil:
-		return comporta.Decision{}, errors.New(`settle: "take" and "actual" are wanted`)
+		return comporta.Taken{}, errors.New(`settle: "take" and "actual" are wanted`)
 	case *take < 0 || *take >= len(before):
-		return comporta.Decision{}, fmt.Errorf("settle: row %d is not one of the %d before", *take, len(before))
+		return comporta.Taken{}, fmt.Errorf("settle: row %d is not one of the %d before", *take, len(before))
 	case before[*take].Cost < 1:
-		return comporta.Decision{}, fmt.Errorf("settle: row %d has nothing to settle: it is no allowed take of 1 or more, or was settled already", *take)
+		return comporta.Taken{}, fmt.Errorf("settle: row %d has nothing to settle: it is no allowed take of 1 or more, or was settled already", *take)
 	}
 	if err := comporta.CheckCost(*actual); err != nil {
-		return comporta.Decision{}, fmt.Errorf("settle: %w", err)
+		return comporta.Taken{}, fmt.Errorf("settle: %w", err)
 	}
 	taken := before[*take]
 	before[*take] = comporta.Receipt{}
