@@ -120,6 +120,15 @@ func TestChangedNumbersKeepWhatIsUsed(t *testing.T) {
 		}
 	}
 
+	// With stagger the window is another, and n stays. The phase is half a window.
+	plain := comporta.Limit{Algorithm: comporta.FixedWindow, Limit: 5, Window: time.Minute}
+	staggered := plain
+	staggered.Stagger = true
+	state, _ := compile(t, plain).Step(comporta.State{Phase: 30_000_000}, at(12, 0, 20), 3)
+	if _, d := compile(t, staggered).Step(state, at(12, 0, 40), 1); d.Remaining != 1 || d.ResetAfter != 50*time.Second {
+		t.Errorf("staggered: %+v", d)
+	}
+
 	// Under another algorithm the key starts anew.
 	var b bench
 	log := compile(t, comporta.Limit{Algorithm: comporta.SlidingLog, Limit: 5, Window: time.Hour})

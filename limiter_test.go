@@ -98,6 +98,29 @@ func TestLimiterOfSeveral(t *testing.T) {
 	}
 }
 
+// TestLimiterAnswersForAll: the limit that is named need not be the one with the
+// longest delay, nor a denial's the one with the longest retry.
+func TestLimiterAnswersForAll(t *testing.T) {
+	l, _ := frozen(t,
+		comporta.Limit{Name: "queue", Limit: 1, Window: time.Second, Burst: 100, Algorithm: comporta.LeakyBucket},
+		comporta.Limit{Name: "strict", Limit: 2, Window: time.Second},
+		comporta.Limit{Name: "attempts", Limit: 3, Window: time.Minute, Algorithm: comporta.FixedWindow, Charge: comporta.Attempts},
+	)
+	for i, want := range []struct {
+		limit        int64
+		delay, retry time.Duration
+	}{
+		{2, 0, 0},
+		{2, time.Second, 0},
+		{2, 0, time.Minute}, // told by the second's limit, but that attempt was the minute's last
+	} {
+		d, err := l.Take(t.Context(), "a", 1)
+		if err != nil || d.Limit != want.limit || d.Delay != want.delay || d.RetryAfter != want.retry {
+			t.Errorf("request %d: %+v, %v; want %+v", i, d, err, want)
+		}
+	}
+}
+
 func TestLimiterSettles(t *testing.T) {
 	l, _ := frozen(t,
 		comporta.Limit{Name: "a", Limit: 10, Window: time.Hour},
