@@ -72,6 +72,9 @@ func BenchmarkServe(b *testing.B) {
 // An allowed request with all its header fields costs at most four allocations:
 // the identity, the writer, the text of the fields, and one to spare.
 func TestAllocations(t *testing.T) {
+	if raced {
+		t.Skip("the race detector drops what pools keep")
+	}
 	all := []policy.HeaderSet{policy.Triple, policy.Draft11, policy.XRateLimit}
 	for name, c := range map[string]struct {
 		headers []policy.HeaderSet

@@ -3,6 +3,8 @@ package httplimit_test
 import (
 	"context"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,16 +23,17 @@ func TestDelaysAreWaitedOut(t *testing.T) {
 		start := time.Now()
 		ran := make(chan time.Duration, 5)
 		h := limit(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { ran <- time.Since(start) }))
-		refused := 0
+		var refused atomic.Int32
+		var all sync.WaitGroup
 		for range 5 {
-			go func() {
+			all.Go(func() {
 				if ask(h, get("/")).StatusCode == 429 {
-					refused++
+					refused.Add(1)
 				}
-			}()
+			})
 			synctest.Wait()
 		}
-		time.Sleep(time.Minute)
+		all.Wait()
 		close(ran)
 		var at []time.Duration
 		for d := range ran {
@@ -39,8 +42,8 @@ func TestDelaysAreWaitedOut(t *testing.T) {
 		if diff := cmp.Diff([]time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second}, at); diff != "" {
 			t.Errorf("ran at (-want +got):\n%s", diff)
 		}
-		if refused != 1 {
-			t.Errorf("%d refused, want 1", refused)
+		if refused.Load() != 1 {
+			t.Errorf("%d refused, want 1", refused.Load())
 		}
 	})
 }
