@@ -9,22 +9,20 @@ import "time"
 func AdvanceAll(takes []Take, cells []Cell, now Instant, out []Taken) {
 	allowed := true
 	for i := range takes {
-		t, c := &takes[i], &cells[i]
-		c.was, c.wasLog = c.State, c.Log
-		t.Rule.advance(c, now, t.Cost, &out[i], t.attempts())
+		t := &takes[i]
+		tried := cells[i]
+		t.Rule.advance(&tried, now, t.Cost, &out[i], t.attempts())
 		allowed = allowed && (out[i].Allowed || t.Shadow)
-	}
-	if allowed {
-		return
 	}
 	for i := range takes {
 		t, c := &takes[i], &cells[i]
-		switch {
-		case t.attempts():
-			out[i].Delay = 0
-		case out[i].Allowed && t.Cost > 0: // was charged: back to what it was
-			*c = Cell{State: c.was, Log: c.wasLog}
+		if spared := !allowed && out[i].Allowed && !t.attempts(); spared {
 			t.Rule.advance(c, now, 0, &out[i], false)
+			continue
+		}
+		t.Rule.advance(c, now, t.Cost, &out[i], t.attempts())
+		if !allowed {
+			out[i].Delay = 0
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // allocates nothing.
 type Limiter struct {
 	store   Store
-	one     Taker // the store's door for single takes, where it has one
+	one     Taker // the store's door for single takes; nil for several limits
 	names   []string
 	rules   []*Rule
 	scratch sync.Pool // *batch, for several limits
@@ -36,7 +36,6 @@ func NewLimiter(store Store, limits ...Limit) (*Limiter, error) {
 		return nil, errors.New("comporta: a limiter needs at least one limit")
 	}
 	l := &Limiter{store: store}
-	l.one, _ = store.(Taker)
 	for _, limit := range limits {
 		if limit.Name == "" {
 			limit.Name = "default"
@@ -52,6 +51,9 @@ func NewLimiter(store Store, limits ...Limit) (*Limiter, error) {
 		}
 		l.names, l.rules = append(l.names, limit.Name), append(l.rules, rule)
 	}
+	if len(l.rules) == 1 {
+		l.one, _ = store.(Taker)
+	}
 	l.scratch.New = func() any {
 		return &batch{make([]Take, len(l.rules)), make([]Taken, len(l.rules))}
 	}
@@ -66,7 +68,7 @@ func (l *Limiter) Rules() []*Rule { return append([]*Rule(nil), l.rules...) }
 // Allowed, RetryAfter and Delay of the whole. A denial is a value; an error means
 // that it is not known whether the units were spent.
 func (l *Limiter) Take(ctx context.Context, identity string, cost int64) (Decision, error) {
-	if l.one != nil && len(l.rules) == 1 {
+	if l.one != nil {
 		return l.one.TakeOne(ctx, Key{l.names[0], identity}, l.rules[0], cost)
 	}
 	b := l.scratch.Get().(*batch)

@@ -75,7 +75,4 @@ type Cell struct {
 	Changed bool
 	// Fault says that the clock had stepped back by more than [MaxStep].
 	Fault bool
-
-	was    State // before the step, for AdvanceAll to go back to
-	wasLog Log
 }

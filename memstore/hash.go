@@ -26,23 +26,20 @@ func (k *hashKey) sum(key *comporta.Key) hash {
 	v3 := k[1] ^ 0x7465646279746573
 
 	m := uint64(len(key.Limit)) | uint64(len(key.Identity))<<32
-	v3 ^= m
-	v0, v1, v2, v3 = round(v0, v1, v2, v3)
-	v0 ^= m
+	v0, v1, v2, v3 = absorb(v0, v1, v2, v3, m)
 	part := key.Limit
 	for range 2 {
-		full := len(part) &^ 7
-		for i := 0; i < full; i += 8 {
-			m = word(part[i:])
-			v3 ^= m
-			v0, v1, v2, v3 = round(v0, v1, v2, v3)
-			v0 ^= m
+		rest := part
+		for ; len(rest) >= 8; rest = rest[8:] {
+			v0, v1, v2, v3 = absorb(v0, v1, v2, v3, word(rest))
 		}
-		if full < len(part) {
-			m = tail(part, full)
-			v3 ^= m
-			v0, v1, v2, v3 = round(v0, v1, v2, v3)
-			v0 ^= m
+		if n := len(rest); n > 0 {
+			if len(part) >= 8 { // one load, of which the bytes that came before are shifted out
+				m = word(part[len(part)-8:]) >> (64 - 8*n)
+			} else {
+				m = few(part)
+			}
+			v0, v1, v2, v3 = absorb(v0, v1, v2, v3, m)
 		}
 		part = key.Identity
 	}
@@ -52,6 +49,12 @@ func (k *hashKey) sum(key *comporta.Key) hash {
 	v0, v1, v2, v3 = round(v0, v1, v2, v3)
 	v0, v1, v2, v3 = round(v0, v1, v2, v3)
 	return hash{v0 ^ v1, v2 ^ v3}
+}
+
+// absorb takes in a word by one round.
+func absorb(v0, v1, v2, v3, m uint64) (uint64, uint64, uint64, uint64) {
+	v0, v1, v2, v3 = round(v0, v1, v2, v3^m)
+	return v0 ^ m, v1, v2, v3
 }
 
 func round(v0, v1, v2, v3 uint64) (uint64, uint64, uint64, uint64) {
@@ -74,13 +77,12 @@ func word(s string) uint64 {
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// tail is the last 1 to 7 bytes, from index full on.
-func tail(s string, full int) (m uint64) {
-	if full > 0 { // one load, of which the bytes that came before are shifted out
-		return word(s[len(s)-8:]) >> (8 * (8 - (len(s) - full)))
+// few is 1 to 7 bytes as a word.
+func few(s string) (m uint64) {
+	if len(s) >= 4 { // two loads, which may overlap
+		hi := s[len(s)-4:]
+		return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			(uint64(hi[0])|uint64(hi[1])<<8|uint64(hi[2])<<16|uint64(hi[3])<<24)<<(8*(len(s)-4))
 	}
-	for i := range len(s) {
-		m |= uint64(s[i]) << (8 * i)
-	}
-	return m
+	return uint64(s[0]) | uint64(s[len(s)/2])<<(8*(len(s)/2)) | uint64(s[len(s)-1])<<(8*(len(s)-1))
 }

@@ -138,6 +138,9 @@ func (sh *shard) commit(s *Store, h hash, c *comporta.Cell, at found) {
 	if c.Fault {
 		s.stats.faults.Add(1)
 	}
+	if at.ok && sh.rewrite(s, h, &c.State, at) {
+		return
+	}
 	ring := sh.ringOf(s, h, at)
 	if c.State.Zero() {
 		if at.ok {
@@ -160,6 +163,27 @@ func (sh *shard) commit(s *Store, h hash, c *comporta.Cell, at found) {
 	sh.write(s, h, &c.State, at, ring)
 }
 
+// rewrite puts a state into the slot that it came from, if it is under the same
+// rule, fits and has no ring: nearly always.
+func (sh *shard) rewrite(s *Store, h hash, state *comporta.State, at found) bool {
+	rule, number := state.Under, slotRule(at.w1)
+	if rule == nil || number == wideRule || s.rules.get(number) != rule || rule.Algorithm() == comporta.SlidingLog {
+		return false
+	}
+	w1, w2, w3, fits := pack(state, rule.Algorithm(), number, 0)
+	if !fits {
+		return false
+	}
+	t := sh.table()
+	t.store(at.slot, 1, hashBits(h)|w1)
+	t.store(at.slot, 2, w2)
+	t.store(at.slot, 3, w3)
+	if s.saver != nil {
+		sh.mark(s, rule, h)
+	}
+	return true
+}
+
 // ringOf is the number of the ring that a key has, or noRing.
 func (sh *shard) ringOf(s *Store, h hash, at found) uint32 {
 	if !at.ok {
@@ -180,12 +204,7 @@ func (sh *shard) ringOf(s *Store, h hash, at found) uint32 {
 // write puts a state into its slot, or beside it when it does not fit.
 func (sh *shard) write(s *Store, h hash, state *comporta.State, at found, ring uint32) {
 	rule := state.Under
-	number := wideRule
-	if at.ok && slotRule(at.w1) != wideRule && s.rules.get(slotRule(at.w1)) == rule {
-		number = slotRule(at.w1)
-	} else {
-		number = s.rules.number(rule)
-	}
+	number := s.rules.number(rule)
 	var w1, w2, w3 uint64
 	fits := false
 	if number != wideRule {
