@@ -58,8 +58,8 @@ type guard struct {
 	desks   *sync.Pool // *desk
 }
 
-// desk is the scratch of one request. It goes back before the handler runs, so
-// that nothing which a handler may keep lies on it.
+// desk is the scratch of one request. It goes back before the handler runs, and
+// nothing that the handler sees lies on it.
 type desk struct {
 	verdict policy.Verdict
 	request identity.Request
@@ -73,7 +73,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d := g.desks.Get().(*desk)
-	fill(&d.request, r, path)
+	d.request = look(r, path)
 	v := &d.verdict
 	g.engine.Check(r.Context(), &d.request, v)
 	if g.observe != nil {
@@ -81,18 +81,18 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !v.Allowed {
 		g.refuse(w, r, d)
-		g.leave(d)
+		g.desks.Put(d)
 		return
 	}
 	if len(v.Applied) == 0 {
-		g.leave(d)
+		g.desks.Put(d)
 		g.next.ServeHTTP(w, r)
 		return
 	}
 	answer := &response{ResponseWriter: w, cors: g.cors}
 	d.text = answer.work(v, g.sets, d.text[:0])
 	delay := v.Delay
-	g.leave(d)
+	g.desks.Put(d)
 	if delay > 0 && !wait(r.Context(), delay) {
 		answer.put(w.Header())
 		g.answerProblem(w, r, http.StatusServiceUnavailable, "The wait for the request's turn was cut short.")
@@ -100,12 +100,6 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer answer.finish()
 	g.next.ServeHTTP(answer, r)
-}
-
-// leave clears a desk of what belongs to the request and gives it back.
-func (g *guard) leave(d *desk) {
-	d.request = identity.Request{}
-	g.desks.Put(d)
 }
 
 // wait waits for d; false if the context, and with it the client, is gone first.

@@ -41,13 +41,11 @@ func clean(engine *policy.Engine, r *http.Request) (decoded string, cleaned *htt
 	return decoded, &copied, nil
 }
 
-// fill is the request as limits look at it. It allocates nothing.
-func fill(q *identity.Request, r *http.Request, path string) {
-	q.Method = r.Method
-	q.Host = host(r.Host)
-	q.Path = path
-	q.Header = r.Header
-	q.Peer = peer(r.RemoteAddr)
+// look is the request as limits look at it. It allocates nothing.
+func look(r *http.Request, path string) identity.Request {
+	return identity.Request{
+		Method: r.Method, Host: host(r.Host), Path: path, Header: r.Header, Peer: peer(r.RemoteAddr),
+	}
 }
 
 // host is a Host field without its port.
