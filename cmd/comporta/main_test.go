@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -111,7 +110,7 @@ func TestReachableAddressesCanBeDialled(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := reachable(a); got != want {
-			t.Error(fmt.Sprintf("%s: %s, want %s", given, got, want))
+			t.Errorf("%s: %s, want %s", given, got, want)
 		}
 	}
 }

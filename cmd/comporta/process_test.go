@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -18,26 +17,14 @@ import (
 	"time"
 )
 
-// binary is the program, built once for all tests that want a process.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "comporta-test-")
-	if err != nil {
-		return "", err
+// build builds the program, as whoever runs it does.
+func build(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "comporta")
+	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
-	path := filepath.Join(dir, "comporta")
-	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := binary(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(code)
+	return path
 }
 
 // A process is a running comporta; its output is read line by line.
@@ -48,11 +35,7 @@ type process struct {
 
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &process{Cmd: exec.Command(path, args...)}
+	p := &process{Cmd: exec.Command(build(t), args...)}
 	out, err := p.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ import (
 // request's context.
 type exchange struct {
 	http.ResponseWriter
-	draining bool // when the header was written, the gateway was stopping
+	of *Gateway
 
 	begun    time.Time
 	status   int // 0 until there is one
@@ -34,8 +34,6 @@ type exchange struct {
 	path     string // what the log shows in the path's place, where that holds an identity; else ""
 	failure  string // why there is no answer of the upstream's
 	upstream time.Duration
-
-	of *Gateway
 }
 
 // exchanges are used again; what is in them belongs to one request at a time.

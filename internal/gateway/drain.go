@@ -10,6 +10,10 @@ import (
 // to send its request.
 const newGrace = time.Second
 
+// endGrace is how long requests that are cut off may take to notice, and
+// connections to close.
+const endGrace = time.Second
+
 // settle is how long connections that are being made may take to stand.
 const settle = 100 * time.Millisecond
 
@@ -50,8 +54,11 @@ func (g *Gateway) drain(cut context.CancelFunc) {
 		g.log.Warn("the drain timeout is over: requests are cut off", "in_flight", n)
 	}
 	cut()
+	for ending := now(); g.inFlight.Load() > 0 && since(ending) < endGrace; {
+		<-pause.C
+	}
 	<-pause.C // what HTTP/2 has answered is on its way out
-	end, cancel := context.WithTimeout(context.Background(), newGrace)
+	end, cancel := context.WithTimeout(context.Background(), endGrace)
 	defer cancel()
 	_ = g.public.Shutdown(end)
 }

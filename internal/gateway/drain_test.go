@@ -44,15 +44,18 @@ func TestDrainingEndsWhatIsInFlight(t *testing.T) {
 	if s := status(t, c, h.metrics+"/healthz"); s != http.StatusOK {
 		t.Errorf("healthz while draining: %d", s)
 	}
+	for open := true; open; { // until the port is closed
+		conn, err := net.Dial("tcp", h.Addr().String())
+		if open = err == nil; open {
+			conn.Close()
+		}
+	}
 	close(release)
 	all.Wait()
 	if err := <-h.ended; err != nil {
 		t.Error(err)
 	}
 	h.ended <- nil
-	if _, err := net.Dial("tcp", h.Addr().String()); err == nil {
-		t.Error("the port still answers")
-	}
 	if n := strings.Count(h.access.String(), "status=200"); n != 5 {
 		t.Errorf("%d lines in the access log:\n%s", n, h.access)
 	}
@@ -79,8 +82,8 @@ func TestTheDrainTimeoutCutsOffWhatDoesNotEnd(t *testing.T) {
 		t.Error(err)
 	}
 	h.ended <- nil
-	if !strings.Contains(h.log.String(), "cut off") {
-		t.Errorf("the log does not tell:\n%s", h.log)
+	if !strings.Contains(h.log.String(), "cut off") || !strings.Contains(h.access.String(), "status=101") {
+		t.Errorf("the logs do not tell:\n%s\n%s", h.log, h.access)
 	}
 }
 

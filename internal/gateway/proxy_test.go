@@ -212,13 +212,17 @@ func TestBodiesOverTheBoundAre413(t *testing.T) {
 	})
 	h := serve(t, up, generous, nil, func(o *Options) { o.Server.MaxBodyBytes = 1000 })
 	c := client(t)
-	for _, test := range []struct{ size, want int }{{1000, 200}, {1001, 413}, {100_000, 413}} {
-		for _, known := range []bool{true, false} {
+	for _, known := range []bool{true, false} {
+		for _, test := range []struct{ size, want int }{{1000, 200}, {1001, 413}, {100_000, 413}} {
 			var body io.Reader = bytes.NewReader(make([]byte, test.size))
 			if !known {
 				body = io.MultiReader(body) // whose length net/http cannot tell
 			}
+			got.Store(-1)
 			res, text := do(t, c, http.MethodPost, h.url+"/", body)
+			if known && test.want == 413 && got.Load() != -1 {
+				t.Errorf("%d bytes: the upstream was asked", test.size)
+			}
 			if res.StatusCode != test.want {
 				t.Errorf("%d bytes, length known %v: status %d, %s", test.size, known, res.StatusCode, text)
 			}

@@ -32,3 +32,16 @@ func TestTheSketchFindsTheMajority(t *testing.T) {
 		}
 	})
 }
+
+// A key that comes late takes over another's count; that part is not its own.
+func TestTheSketchDoesNotBelieveInheritedCounts(t *testing.T) {
+	var s sketch
+	for i := range 560 {
+		s.add(uint64(1000 + i))
+	}
+	for i := range 440 {
+		if s.add(1) {
+			t.Errorf("%d of %d is not most", i+1, sketchRound)
+		}
+	}
+}

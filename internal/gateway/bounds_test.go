@@ -1,0 +1,70 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+	"time"
+)
+
+// A stalled body is one whose next piece does not come before its deadline.
+type stalled struct{}
+
+func (*stalled) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
+func (*stalled) Close() error             { return nil }
+
+// deadlines is an answer that notes the deadlines that are set.
+type deadlines struct {
+	http.ResponseWriter
+	set []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error {
+	d.set = append(d.set, t)
+	return nil
+}
+
+func TestABodyThatStopsComingIs408(t *testing.T) {
+	h := serve(t, "http://127.0.0.1:9", generous, nil)
+	w := &deadlines{ResponseWriter: httptest.NewRecorder()}
+	b := &body{ReadCloser: new(stalled), deadline: http.NewResponseController(w)}
+	_, err := io.ReadAll(b)
+	if !errors.Is(err, errSlowBody) {
+		t.Errorf("%v", err)
+	}
+	if len(w.set) != 1 || time.Until(w.set[0]) > bodyTimeout || time.Until(w.set[0]) < bodyTimeout/2 {
+		t.Errorf("deadlines %v", w.set)
+	}
+	answer := httptest.NewRecorder()
+	h.desk(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.answerFailure(w, r, err) })).
+		ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/", nil))
+	if answer.Code != http.StatusRequestTimeout {
+		t.Errorf("status %d", answer.Code)
+	}
+}
+
+// After its end a body's deadline must not hit the reading that net/http goes on
+// with; before its end, what is left of it must not be waited for without one.
+func TestABodyLeavesTheConnectionInOrder(t *testing.T) {
+	for name, test := range map[string]struct {
+		read bool
+		want func(time.Time) bool
+	}{
+		"read to its end": {true, time.Time.IsZero},
+		"left":            {false, func(d time.Time) bool { return time.Until(d) > 0 && time.Until(d) <= bodyTimeout }},
+	} {
+		w := &deadlines{ResponseWriter: httptest.NewRecorder()}
+		b := &body{ReadCloser: http.NoBody, deadline: http.NewResponseController(w)}
+		if test.read {
+			_, _ = io.ReadAll(b)
+		}
+		b.leave()
+		b.arm() // a reader that was late
+		if last := w.set[len(w.set)-1]; !test.want(last) {
+			t.Errorf("%s: the last of the deadlines %v", name, w.set)
+		}
+	}
+}
