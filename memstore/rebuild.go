@@ -33,18 +33,20 @@ func hashIn(shard int, words [slotWords]uint64) hash {
 	return hash{words[0], uint64(shard)<<shardShift | words[1]>>32}
 }
 
-// rebuild moves a shard's keys into a table with room for one more, leaving out
-// those that are full again. Growing is a rebuild and so is sweeping; it takes
-// some tens of nanoseconds a key, with the shard's lock held.
-func (sh *shard) rebuild(s *Store, shard int) table {
-	old := sh.table()
+// makeWay drops a shard's full keys, and gives it a larger table unless that
+// freed two fifths of this one: so the next such pass is far off. It takes some
+// tens of nanoseconds a key, with the shard's lock held.
+func (sh *shard) makeWay(s *Store, shard int) {
+	t := sh.table()
 	sh.dropFull(s, shard)
-	slots := int(old.slots)
-	if room := old.room(); sh.live+1 > room*8/10 {
-		slots = slots*growth/4 + 1
-	} else if sh.live < room/2 {
-		slots = max(fewestSlots, (sh.live+2)*10/fullTenths*growth/4)
+	if sh.live*10 > t.room()*6 {
+		sh.rebuild(int(t.slots)*growth/4 + 1)
 	}
+}
+
+// rebuild moves a shard's keys into a table of so many slots.
+func (sh *shard) rebuild(slots int) {
+	old := sh.table()
 	next := newTable(slots)
 	for slot := range old.slots {
 		if words := old.read(slot); slotRule(words[1]) != noRule {
@@ -52,13 +54,16 @@ func (sh *shard) rebuild(s *Store, shard int) table {
 		}
 	}
 	sh.setTable(next)
-	return next
 }
 
-// dropFull drops the keys of a shard that are full.
+// grace is how long a key may stay when it is full. One that is asked often fills
+// up between two takes, and would else be dropped and come back all the time.
+const grace = time.Second
+
+// dropFull drops the keys of a shard that have been full for a while.
 func (sh *shard) dropFull(s *Store, shard int) {
 	t := sh.table()
-	now := s.clock.now()
+	now := s.clock.now().Add(-grace)
 	for slot := uint64(0); slot < t.slots; {
 		words := t.read(slot)
 		if slotRule(words[1]) != noRule {
@@ -73,7 +78,7 @@ func (sh *shard) dropFull(s *Store, shard int) {
 	}
 }
 
-// Sweep drops every key that is full again and gives memory back. The store
+// Sweep drops every key that has been full for a second, and gives memory back. The store
 // does it by itself, see Options.Sweep.
 func (s *Store) Sweep() {
 	for i := range s.shards {
@@ -82,7 +87,7 @@ func (s *Store) Sweep() {
 		if sh.live > 0 {
 			sh.dropFull(s, i)
 			if sh.live < sh.table().room()/2 {
-				sh.rebuild(s, i)
+				sh.rebuild(max(fewestSlots, (sh.live+2)*10/fullTenths*growth/4))
 			}
 		}
 		sh.unlock(seq)

@@ -232,11 +232,10 @@ func (sh *shard) write(s *Store, h hash, state *comporta.State, at found, ring u
 
 // insert adds a slot, making room for it.
 func (sh *shard) insert(s *Store, h hash, words [slotWords]uint64) {
-	t := sh.table()
-	if sh.live >= t.room() {
-		t = sh.rebuild(s, h.shard())
+	if sh.live >= sh.table().room() {
+		sh.makeWay(s, h.shard())
 	}
-	t.add(words)
+	sh.table().add(words)
 	sh.live++
 	s.stats.keys.Add(1)
 }
