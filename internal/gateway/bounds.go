@@ -92,8 +92,7 @@ func answerTooLarge(w http.ResponseWriter, most int64) {
 	answerProblem(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("The request's body is over %d bytes.", most))
 }
 
-// answerProblem answers with a problem document (RFC 9457). What the upstream
-// may have said in the header before is taken back by nobody: it said nothing.
+// answerProblem answers with a problem document (RFC 9457).
 func answerProblem(w http.ResponseWriter, status int, detail string) {
 	text, err := json.Marshal(struct {
 		Title  string `json:"title"`

@@ -23,8 +23,8 @@ func TestWrkGetsExactlyTheLimit(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	total, refused := counted(t, out, `(\d+) requests in`), counted(t, out, `Non-2xx or 3xx responses: (\d+)`)
-	// What wrk has asked but not counted when its time is over passed or not: the
-	// first 500 are long over by then.
+	// Wrk does not count what is in flight when its time is over; all that passes
+	// has passed long before.
 	if total-refused != 500 {
 		t.Errorf("%d of %d passed, want 500:\n%s", total-refused, total, out)
 	}
