@@ -14,6 +14,9 @@ import (
 // client. It reports false for anything else, and for 0.0.0.0 and ::, which are
 // nobody's address. It allocates nothing for an address.
 func ParseAddr(text string) (netip.Addr, bool) {
+	if addr, ok := parseQuad(text); ok {
+		return addr, true
+	}
 	host, ok := cutPort(strings.Trim(text, " \t"))
 	if !ok {
 		return netip.Addr{}, false
@@ -28,6 +31,34 @@ func ParseAddr(text string) (netip.Addr, bool) {
 	}
 	addr = addr.Unmap()
 	return addr, !addr.IsUnspecified()
+}
+
+// parseQuad is ParseAddr for what nearly all clients have, 203.0.113.7 or
+// 203.0.113.7:51034, in one walk along the text. What it does not read may still
+// be an address.
+func parseQuad(text string) (netip.Addr, bool) {
+	var quad [4]byte
+	at := 0 // of the byte being read
+	n, digits := uint(0), 0
+	for i := range len(text) {
+		switch digit := text[i] - '0'; {
+		case digit <= 9:
+			n = n*10 + uint(digit)
+			if digits++; n > 255 || digits > 1 && n < 10 {
+				return netip.Addr{}, false
+			}
+			continue
+		case digits == 0 || text[i] != '.' && text[i] != ':' || (text[i] == ':') != (at == 3):
+			return netip.Addr{}, false
+		}
+		quad[at] = byte(n)
+		if at++; at == 4 {
+			return netip.AddrFrom4(quad), isPort(text[i+1:]) && quad != [4]byte{}
+		}
+		n, digits = 0, 0
+	}
+	quad[3] = byte(n)
+	return netip.AddrFrom4(quad), at == 3 && digits > 0 && quad != [4]byte{}
 }
 
 // cutPort takes off brackets and port; it reports false for a port that is none
