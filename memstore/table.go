@@ -26,7 +26,9 @@ const (
 	growth     = 5 // quarters
 )
 
+// newTable is an empty table of so many slots, made an even number.
 func newTable(slots int) table {
+	slots += slots & 1
 	words := make([]uint64, slots*slotWords)
 	return table{base: unsafe.Pointer(unsafe.SliceData(words)), slots: uint64(slots)}
 }
@@ -39,9 +41,11 @@ func (t table) at(slot uint64, word int) *uint64 {
 // room is how many keys the table takes.
 func (t table) room() int { return int(t.slots) * fullTenths / 10 }
 
+// home is where the search for a hash begins: at the first slot of a line of
+// memory, so that both of its slots are looked at before another line is.
 func (t table) home(hi uint64) uint64 {
-	slot, _ := bits.Mul64(hi, t.slots)
-	return slot
+	line, _ := bits.Mul64(hi, t.slots/2)
+	return 2 * line
 }
 
 func (t table) load(slot uint64, word int) uint64 {
