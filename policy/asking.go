@@ -46,8 +46,12 @@ func (e *Engine) ask(r *identity.Request) *asking {
 // done puts the bench back, with nothing of the request on it.
 func (e *Engine) done(a *asking) {
 	a.request.PathValues = nil
-	clear(a.takes)
-	clear(a.answers)
+	for i := range a.takes {
+		a.takes[i].Key.Identity = ""
+	}
+	for i := range a.answers {
+		a.answers[i].identity, a.answers[i].is = "", false
+	}
 	a.takes, a.applied = a.takes[:0], a.applied[:0]
 	a.request, a.path, a.clause = nil, path{}, nil
 	e.scratch.Put(a)
@@ -63,18 +67,29 @@ func (a *asking) add(c *clause, v *Verdict) {
 		if !shown {
 			continue
 		}
-		applied := Applied{Limit: p.limit, Rule: p.rule, Identity: id, Shown: p.shown}
+		v.Applied = grow(v.Applied)
+		applied := &v.Applied[len(v.Applied)-1]
+		applied.Limit, applied.Rule, applied.Identity, applied.Shown = p.limit, p.rule, id, p.shown
 		if p.unlimited {
 			_, applied.Decision = p.rule.Step(comporta.State{}, v.Now, cost)
-		} else {
-			a.takes = append(a.takes, comporta.Take{
-				Key:  comporta.Key{Limit: p.limit.Name, Identity: id},
-				Rule: p.rule, Cost: cost, Shadow: p.limit.Mode == Shadow,
-			})
-			a.applied = append(a.applied, len(v.Applied))
+			continue
 		}
-		v.Applied = append(v.Applied, applied)
+		a.takes = grow(a.takes)
+		t := &a.takes[len(a.takes)-1]
+		t.Key.Limit, t.Key.Identity, t.Rule = p.limit.Name, id, p.rule
+		t.Cost, t.Shadow = cost, p.limit.Mode == Shadow
+		a.applied = append(a.applied, len(v.Applied)-1)
 	}
+}
+
+// grow is s and one more, whose fields are all to be set: they are those of its
+// memory's last use.
+func grow[T any](s []T) []T {
+	if len(s) < cap(s) {
+		return s[:len(s)+1]
+	}
+	var zero T
+	return append(s, zero)
 }
 
 // identity asks a source, once a request; one that looks at the path's wildcards
@@ -86,7 +101,7 @@ func (a *asking) identity(source int) (id string, shown bool) {
 	}
 	a.asked = false
 	id, shown = a.sources[source].Identity(a.request)
-	*known = answer{id, shown, !a.asked}
+	known.identity, known.shown, known.is = id, shown, !a.asked
 	return id, shown
 }
 

@@ -81,7 +81,8 @@ func (e *Engine) CleanPath(escaped string) (forward, decoded string, err error) 
 // It sets the request's PathValues while it runs. It allocates the texts of
 // identities and, with FoldCase, a path that has capitals; nothing else.
 func (e *Engine) Check(ctx context.Context, r *identity.Request, v *Verdict) {
-	*v = Verdict{Applied: v.Applied[:0], Now: comporta.InstantOf(e.now()), Preflight: isPreflight(r)}
+	v.Outcome, v.Now = comporta.Outcome{Allowed: true}, comporta.InstantOf(e.now())
+	v.Applied, v.Preflight = v.Applied[:0], isPreflight(r)
 	a := e.ask(r)
 	defer e.done(a)
 	if v.Preflight {
@@ -95,14 +96,9 @@ func (e *Engine) Check(ctx context.Context, r *identity.Request, v *Verdict) {
 			}
 		}
 	}
-	v.Failed = e.take(ctx, a)
-	if v.Failed != nil {
+	if v.Failed = e.take(ctx, a, v); v.Failed != nil {
 		v.fail(ctx)
 		return
-	}
-	v.Outcome = comporta.Resolve(a.takes, a.decisions)
-	for i, at := range a.applied {
-		v.Applied[at].Decision = a.decisions[i].Decision
 	}
 	v.name()
 }
@@ -126,16 +122,39 @@ func (v *Verdict) fail(ctx context.Context) {
 	}
 }
 
-func (e *Engine) take(ctx context.Context, a *asking) (err error) {
-	a.decisions = slices.Grow(a.decisions[:0], len(a.takes))[:len(a.takes)]
+// take asks the store, and puts its decisions and what they come to into the verdict.
+func (e *Engine) take(ctx context.Context, a *asking, v *Verdict) error {
 	switch {
 	case len(a.takes) == 0:
 		return nil
 	case len(a.takes) == 1 && e.one != nil && !a.takes[0].Shadow:
-		t := &a.takes[0]
-		a.decisions[0].Decision, err = e.one.TakeOne(ctx, t.Key, t.Rule, t.Cost)
-		a.decisions[0].AskAgain = a.decisions[0].RetryAfter // they differ only where other limits take part
+		return e.takeOne(ctx, &a.takes[0], &v.Applied[a.applied[0]].Decision, &v.Outcome)
+	}
+	a.decisions = slices.Grow(a.decisions[:0], len(a.takes))[:len(a.takes)]
+	if err := e.store.Take(ctx, a.takes, a.decisions); err != nil {
 		return err
 	}
-	return e.store.Take(ctx, a.takes, a.decisions)
+	v.Outcome = comporta.Resolve(a.takes, a.decisions)
+	for i, at := range a.applied {
+		v.Applied[at].Decision = a.decisions[i].Decision
+	}
+	return nil
+}
+
+// takeOne asks the store by its door for single takes. The decision arrives in
+// registers and is written field by field: copied as a whole, it would be read
+// back in words wider than it was just written in, for which processors wait.
+func (e *Engine) takeOne(ctx context.Context, t *comporta.Take, to *comporta.Decision, o *comporta.Outcome) error {
+	d, err := e.one.TakeOne(ctx, t.Key, t.Rule, t.Cost)
+	if err != nil {
+		return err
+	}
+	to.Allowed, to.Limit, to.Remaining = d.Allowed, d.Limit, d.Remaining
+	to.ResetAfter, to.FullAfter, to.RetryAfter, to.Delay = d.ResetAfter, d.FullAfter, d.RetryAfter, d.Delay
+	if o.Allowed = d.Allowed; d.Allowed {
+		o.Delay = d.Delay
+	} else {
+		o.RetryAfter = d.RetryAfter
+	}
+	return nil
 }

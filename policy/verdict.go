@@ -48,7 +48,7 @@ func (v *Verdict) name() {
 	v.Named = -1
 	for i := range v.Applied {
 		a := &v.Applied[i]
-		if !a.Shown || a.Rule.Limit().Unlimited {
+		if !a.Shown || a.Limit.Limit.Unlimited {
 			continue
 		}
 		if v.Named < 0 || a.binds(&v.Applied[v.Named]) {
