@@ -22,13 +22,13 @@ func newCORS(p *policy.CORS, sets sets) *cors {
 		return nil
 	}
 	c := &cors{any: slices.Contains(p.Origins, "*"), origins: slices.Clone(p.Origins)}
-	if sets.triple {
+	if sets.triple >= 0 {
 		c.names = append(c.names, "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 	}
-	if sets.draft11 {
+	if sets.draft11 >= 0 {
 		c.names = append(c.names, "RateLimit-Policy", "RateLimit")
 	}
-	if sets.x {
+	if sets.x >= 0 {
 		c.names = append(c.names, "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 	}
 	c.names = append(c.names, "Retry-After")

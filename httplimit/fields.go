@@ -10,44 +10,49 @@ import (
 	"github.com/comporta/comporta/policy"
 )
 
-// The fields that tell of limits, a family after the other.
-const (
-	limitField = iota
-	remainingField
-	resetField
-
-	policyField
-	rateField
-
-	xLimitField
-	xRemainingField
-	xResetField
-
-	fieldCount
+// The fields that tell of limits, in families, by their names as net/http writes
+// them: straight into the map.
+var (
+	tripleKeys = numberKeys{"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset"}
+	xKeys      = numberKeys{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"}
 )
 
-// keys are the fields' names as net/http writes them: straight into the map.
-var keys = [fieldCount]string{
-	"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset",
-	"Ratelimit-Policy", "Ratelimit",
-	"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset",
-}
+const (
+	policyKey = "Ratelimit-Policy"
+	rateKey   = "Ratelimit"
+)
 
-// sets are the families that a policy chose.
-type sets struct{ triple, draft11, x bool }
+// numberKeys are the names of a family of three: the limit, what remains, the reset.
+type numberKeys [3]string
+
+// sets are the families that a policy chose: the index of each one's first value
+// in an answer's, or none.
+type sets struct{ triple, draft11, x, count int }
+
+const (
+	none = -1
+	// fewest and most values that there is room for.
+	fewValues, allValues = 3, 8
+)
 
 func setsOf(chosen []policy.HeaderSet) sets {
-	return sets{
-		triple:  chosen == nil || slices.Contains(chosen, policy.Triple),
-		draft11: slices.Contains(chosen, policy.Draft11),
-		x:       slices.Contains(chosen, policy.XRateLimit),
+	s := sets{triple: none, draft11: none, x: none}
+	if chosen == nil || slices.Contains(chosen, policy.Triple) {
+		s.triple, s.count = s.count, s.count+len(tripleKeys)
 	}
+	if slices.Contains(chosen, policy.Draft11) {
+		s.draft11, s.count = s.count, s.count+2
+	}
+	if slices.Contains(chosen, policy.XRateLimit) {
+		s.x, s.count = s.count, s.count+len(xKeys)
+	}
+	return s
 }
 
 // fields are what one answer tells of its limits. A header map points into the
 // values, so they are never used again for another answer.
 type fields struct {
-	values [fieldCount]string // "" is not sent
+	values []string // as sets has them; "" is not sent
 	// barred is how long, in seconds, nothing is left under the limit that headers
 	// name; 0 if something is.
 	barred int64
@@ -59,38 +64,36 @@ const most = 999_999_999_999_999
 
 // work works the fields out, using buf as scratch, which it returns. It
 // allocates one string, which all the values share.
-func (f *fields) work(v *policy.Verdict, sets sets, buf []byte) []byte {
+func (f *fields) work(v *policy.Verdict, sets *sets, buf []byte) []byte {
 	if v.Failed != nil {
 		return buf // nobody knows the numbers
 	}
 	f.now = v.Now
-	var ends [fieldCount]int
+	var ends [allValues]int
+	var reset time.Duration
 	if v.Named >= 0 {
 		a := &v.Applied[v.Named]
-		reset := resetOf(v, a)
+		reset = resetOf(v, a)
 		if a.Decision.Remaining == 0 && a.Limit.Mode == policy.Enforce {
 			f.barred = seconds(a.Decision.ResetAfter)
 		}
-		if sets.triple {
-			buf = appendEnding(buf, &ends[limitField], a.Decision.Limit)
-			buf = appendEnding(buf, &ends[remainingField], a.Decision.Remaining)
-			buf = appendEnding(buf, &ends[resetField], seconds(reset))
-		}
-		if sets.x {
-			buf = appendEnding(buf, &ends[xLimitField], a.Decision.Limit)
-			buf = appendEnding(buf, &ends[xRemainingField], a.Decision.Remaining)
-			buf = appendEnding(buf, &ends[xResetField], int64(v.Now.Add(reset)+999_999)/1_000_000)
+		if at := sets.triple; at >= 0 {
+			buf = appendNumbers(buf, ends[at:], a, seconds(reset))
 		}
 	}
-	if sets.draft11 {
+	if at := sets.draft11; at >= 0 {
 		buf = appendPolicies(buf, v)
-		ends[policyField] = len(buf)
+		ends[at] = len(buf)
 		buf = appendRates(buf, v)
-		ends[rateField] = len(buf)
+		ends[at+1] = len(buf)
+	}
+	if at := sets.x; at >= 0 && v.Named >= 0 {
+		epoch := int64(v.Now.Add(reset)+999_999) / 1_000_000
+		buf = appendNumbers(buf, ends[at:], &v.Applied[v.Named], epoch)
 	}
 	text, start := string(buf), 0
-	for _, i := range [...]int{limitField, remainingField, resetField, xLimitField, xRemainingField, xResetField, policyField, rateField} {
-		if ends[i] > 0 {
+	for i := range f.values {
+		if ends[i] > start {
 			f.values[i] = text[start:ends[i]]
 			start = ends[i]
 		}
@@ -98,9 +101,12 @@ func (f *fields) work(v *policy.Verdict, sets sets, buf []byte) []byte {
 	return buf
 }
 
-func appendEnding(buf []byte, end *int, n int64) []byte {
-	buf = strconv.AppendInt(buf, min(n, most), 10)
-	*end = len(buf)
+// appendNumbers writes a family of three, and where each of them ends.
+func appendNumbers(buf []byte, ends []int, a *policy.Applied, reset int64) []byte {
+	for i, n := range [...]int64{a.Decision.Limit, a.Decision.Remaining, reset} {
+		buf = strconv.AppendInt(buf, min(n, most), 10)
+		ends[i] = len(buf)
+	}
 	return buf
 }
 
@@ -164,11 +170,17 @@ func seconds(d time.Duration) int64 {
 }
 
 // put writes the fields into a header, beside or instead of those that are there.
-func (f *fields) put(h http.Header) {
-	f.putNumbers(h, limitField)
-	f.putLists(h)
-	f.putNumbers(h, xLimitField)
+func (f *fields) put(h http.Header, sets *sets) {
+	if at := sets.triple; at >= 0 {
+		f.putNumbers(h, at, &tripleKeys)
+	}
+	if at := sets.draft11; at >= 0 {
+		f.putLists(h, at)
+	}
+	if at := sets.x; at >= 0 {
+		f.putNumbers(h, at, &xKeys)
+	}
 }
 
 // set writes one field: a slice of the values' own array, so it costs nothing.
-func (f *fields) set(h http.Header, i int) { h[keys[i]] = f.values[i : i+1 : i+1] }
+func (f *fields) set(h http.Header, key string, i int) { h[key] = f.values[i : i+1 : i+1] }

@@ -89,12 +89,12 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.next.ServeHTTP(w, r)
 		return
 	}
-	answer := &response{ResponseWriter: w, cors: g.cors}
-	d.text = answer.work(v, g.sets, d.text[:0])
+	answer := newResponse(w, g)
+	d.text = answer.work(v, &g.sets, d.text[:0])
 	delay := v.Delay
 	g.desks.Put(d)
 	if delay > 0 && !wait(r.Context(), delay) {
-		answer.put(w.Header())
+		answer.put(w.Header(), &g.sets)
 		g.answerProblem(w, r, http.StatusServiceUnavailable, "The wait for the request's turn was cut short.")
 		return
 	}

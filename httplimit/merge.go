@@ -42,28 +42,28 @@ func cut(s string, separator byte) (before, after string) {
 
 // putNumbers writes a family of three fields, unless theirs are there and bind
 // as much. The three stay or go together: they are about one budget.
-func (f *fields) putNumbers(h http.Header, first int) {
+func (f *fields) putNumbers(h http.Header, first int, keys *numberKeys) {
 	if f.values[first] == "" {
 		return
 	}
-	for i := first; i < first+3; i++ {
-		if _, there := h[keys[i]]; there {
-			if f.binds(h, first) {
+	for _, key := range keys {
+		if _, there := h[key]; there {
+			if f.binds(h, first, keys) {
 				break
 			}
 			return
 		}
 	}
-	for i := first; i < first+3; i++ {
-		f.set(h, i)
+	for i, key := range keys {
+		f.set(h, key, first+i)
 	}
 }
 
 // binds says whether our numbers are tighter than theirs, or theirs unreadable.
-func (f *fields) binds(h http.Header, first int) bool {
+func (f *fields) binds(h http.Header, first int, keys *numberKeys) bool {
 	var theirs, ours [3]int64
 	for i := range theirs {
-		lines := h[keys[first+i]]
+		lines := h[keys[i]]
 		if len(lines) != 1 {
 			return true
 		}
@@ -74,7 +74,7 @@ func (f *fields) binds(h http.Header, first int) bool {
 		ours[i], _ = number(f.values[first+i])
 	}
 	const oldest = 1_000_000_000 // what is less, many take for seconds from now
-	if first == xLimitField && theirs[2] < oldest {
+	if keys == &xKeys && theirs[2] < oldest {
 		theirs[2] += int64(f.now / 1_000_000)
 	}
 	if ours[1] != theirs[1] {
@@ -96,17 +96,18 @@ func number(s string) (int64, bool) {
 }
 
 // putLists writes the two lists, joined with theirs.
-func (f *fields) putLists(h http.Header) {
-	if f.values[rateField] == "" {
+func (f *fields) putLists(h http.Header, first int) {
+	policies, rates := &f.values[first], &f.values[first+1]
+	if *rates == "" {
 		return
 	}
-	_, policies := h[keys[policyField]]
-	_, rates := h[keys[rateField]]
-	if policies || rates {
-		f.join(items(h[keys[policyField]]), items(h[keys[rateField]]))
+	theirPolicies, there := h[policyKey]
+	theirRates, also := h[rateKey]
+	if there || also {
+		*policies, *rates = join(items(theirPolicies), items(theirRates), *policies, *rates)
 	}
-	f.set(h, policyField)
-	f.set(h, rateField)
+	f.set(h, policyKey, first)
+	f.set(h, rateKey, first+1)
 }
 
 // An item is a member of one of the lists: "name";r=50;t=30.
@@ -146,10 +147,10 @@ func items(lines []string) []item {
 	return list
 }
 
-// join puts theirs before ours. Of two items with one name the tighter stays,
-// in both lists.
-func (f *fields) join(theirPolicies, theirRates []item) {
-	ourRates := items([]string{f.values[rateField]})
+// join is the two lists with theirs before ours. Of two items with one name the
+// tighter stays, in both lists.
+func join(theirPolicies, theirRates []item, policies, rates string) (string, string) {
+	ourRates := items([]string{rates})
 	theirsBind := func(name string) bool {
 		for _, t := range theirRates {
 			for _, o := range ourRates {
@@ -182,9 +183,7 @@ func (f *fields) join(theirPolicies, theirRates []item) {
 		}
 		return strings.Join(texts, ", ")
 	}
-	policies := joined(theirPolicies, items([]string{f.values[policyField]}))
-	f.values[rateField] = joined(theirRates, ourRates)
-	f.values[policyField] = policies
+	return joined(theirPolicies, items([]string{policies})), joined(theirRates, ourRates)
 }
 
 // putRetry leaves one Retry-After of theirs, the longest; ours where nothing is

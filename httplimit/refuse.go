@@ -30,9 +30,9 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, d *desk) {
 		g.answerProblem(w, r, http.StatusServiceUnavailable, detail)
 		return
 	}
-	told := new(fields)
-	d.text = told.work(v, g.sets, d.text[:0])
-	told.put(h)
+	told := &fields{values: make([]string, g.sets.count)}
+	d.text = told.work(v, &g.sets, d.text[:0])
+	told.put(h, &g.sets)
 	if isGRPC(r) {
 		g.answerGRPC(w, r, grpcResourceExhausted, string(appendDetail(d.text[:0], v)), pushback(v))
 		return

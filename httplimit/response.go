@@ -14,26 +14,47 @@ import (
 type response struct {
 	http.ResponseWriter
 	fields
-	cors *cors
-	told bool
+	guard *guard // whose fields are to be told yet; nil once they are
+}
+
+// newResponse is a response with room for the guard's fields, all of it one
+// allocation. The less it takes, the less often garbage is collected.
+func newResponse(w http.ResponseWriter, g *guard) *response {
+	var r *response
+	if g.sets.count <= fewValues {
+		few := new(struct {
+			response
+			room [fewValues]string
+		})
+		r, few.values = &few.response, few.room[:g.sets.count]
+	} else {
+		all := new(struct {
+			response
+			room [allValues]string
+		})
+		r, all.values = &all.response, all.room[:g.sets.count]
+	}
+	r.ResponseWriter, r.guard = w, g
+	return r
 }
 
 // tell puts the fields into the header.
 func (w *response) tell(status int) {
-	w.told = true
+	g := w.guard
+	w.guard = nil
 	h := w.Header()
 	if status == http.StatusNotModified || sharedCacheMayKeep(h) {
 		return
 	}
-	w.put(h)
+	w.put(h, &g.sets)
 	w.putRetry(h)
-	w.cors.expose(h)
+	g.cors.expose(h)
 }
 
 // finish tells where the handler wrote nothing. When it panicked instead, who
 // recovers further out may still answer, and answers with the fields.
 func (w *response) finish() {
-	if !w.told {
+	if w.guard != nil {
 		w.tell(http.StatusOK)
 	}
 }
@@ -41,7 +62,7 @@ func (w *response) finish() {
 // WriteHeader tells, unless the status is informational: many of those may come
 // before the answer.
 func (w *response) WriteHeader(status int) {
-	if !w.told && (status >= 200 || status == http.StatusSwitchingProtocols) {
+	if w.guard != nil && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		w.tell(status)
 	}
 	w.ResponseWriter.WriteHeader(status)
@@ -79,7 +100,7 @@ func (w *response) Flush() { _ = w.FlushError() }
 // switch protocols, as httputil.ReverseProxy does, writes its 101 from there.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	if err == nil && !w.told {
+	if err == nil && w.guard != nil {
 		w.tell(http.StatusSwitchingProtocols)
 	}
 	return conn, rw, err
