@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Installs what the tests need beside Go, where it is missing: as root, by apt.
+set -euo pipefail
+missing=()
+command -v wrk >/dev/null || missing+=(wrk)
+command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || missing+=(nginx-light)
+command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || missing+=(haproxy)
+[ ${#missing[@]} -eq 0 ] && exit 0
+if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+	echo "missing: ${missing[*]}; install them (on Debian: sudo apt-get install ${missing[*]}) and try again" >&2
+	exit 1
+fi
+apt-get update -qq
+# A package's service must not start: the tests start their own.
+RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
