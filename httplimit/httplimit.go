@@ -73,7 +73,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d := g.desks.Get().(*desk)
-	d.request = look(r, path)
+	look(&d.request, r, path)
 	v := &d.verdict
 	g.engine.Check(r.Context(), &d.request, v)
 	if g.observe != nil {

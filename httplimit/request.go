@@ -24,6 +24,9 @@ func clean(engine *policy.Engine, r *http.Request) (decoded string, cleaned *htt
 	case r.Method == http.MethodConnect && r.URL.Path == "":
 		return "", r, nil
 	}
+	if r.URL.RawPath == "" && policy.IsPlain(r.URL.Path) {
+		return r.URL.Path, r, nil // nearly always
+	}
 	escaped := r.URL.EscapedPath()
 	forward, decoded, err := engine.CleanPath(escaped)
 	if err != nil || forward == escaped {
@@ -41,11 +44,12 @@ func clean(engine *policy.Engine, r *http.Request) (decoded string, cleaned *htt
 	return decoded, &copied, nil
 }
 
-// look is the request as limits look at it. It allocates nothing.
-func look(r *http.Request, path string) identity.Request {
-	return identity.Request{
-		Method: r.Method, Host: host(r.Host), Path: path, Header: r.Header, Peer: peer(r.RemoteAddr),
-	}
+// look makes to the request as limits look at it, field by field where it lies. It
+// allocates nothing.
+func look(to *identity.Request, r *http.Request, path string) {
+	*to = identity.Request{}
+	to.Method, to.Host, to.Path = r.Method, host(r.Host), path
+	to.Header, to.Peer = r.Header, peer(r.RemoteAddr)
 }
 
 // host is a Host field without its port.

@@ -46,8 +46,8 @@ func (w *response) tell(status int) {
 	if status == http.StatusNotModified || sharedCacheMayKeep(h) {
 		return
 	}
-	w.put(h, &g.sets)
 	w.putRetry(h)
+	w.put(h, &g.sets)
 	g.cors.expose(h)
 }
 

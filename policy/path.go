@@ -52,7 +52,7 @@ func clean(escaped string, loose, semicolons bool) (forward, decoded string, err
 	switch {
 	case escaped == "":
 		return "/", "/", nil
-	case escaped == "*" || isPlain(escaped):
+	case escaped == "*" || IsPlain(escaped):
 		return escaped, escaped, nil
 	case escaped[0] != '/':
 		return "", "", errRelative
@@ -74,10 +74,11 @@ func clean(escaped string, loose, semicolons bool) (forward, decoded string, err
 	return string(c.forward), string(c.decoded), nil
 }
 
-// isPlain says whether a path is clean and the same in both forms: slashes and
-// characters that are written as they are, no empty segment, no dot segment.
-func isPlain(path string) bool {
-	if path[0] != '/' {
+// IsPlain says whether a path is clean and the same in both forms, escaped and
+// decoded: slashes and characters that are written as they are, no empty segment,
+// no dot segment. Such a path need not be cleaned, whatever the policy.
+func IsPlain(path string) bool {
+	if path == "" || path[0] != '/' {
 		return false
 	}
 	start := 1 // of the segment
