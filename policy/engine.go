@@ -12,8 +12,9 @@ import (
 
 // Options are what an engine needs besides its policy. The zero Options are ready.
 type Options struct {
-	// Now is the clock that verdicts are dated by; the wall clock unless said. What
-	// is decided hangs on the store's clock alone.
+	// Now is the clock that verdicts are dated by; the wall clock unless said, which
+	// is followed within a second where it is set. What is decided hangs on the
+	// store's clock alone.
 	Now func() time.Time
 }
 
@@ -22,7 +23,7 @@ type Engine struct {
 	policy    *Policy
 	store     comporta.Store
 	one       comporta.Taker // the store's door for single takes, where it has one
-	now       func() time.Time
+	now       func() comporta.Instant
 	clauses   []*clause
 	preflight *clause // nil where preflights stand under no limit
 	sources   []identity.Source
@@ -33,9 +34,9 @@ type Engine struct {
 // NewEngine checks and compiles a policy. Its error joins an [*Error] for each
 // fault, in policy order. The policy is the engine's from then on.
 func NewEngine(p *Policy, store comporta.Store, o Options) (*Engine, error) {
-	e := &Engine{policy: p, store: store, now: o.Now}
-	if e.now == nil {
-		e.now = wall
+	e := &Engine{policy: p, store: store, now: newWall().now}
+	if o.Now != nil {
+		e.now = func() comporta.Instant { return comporta.InstantOf(o.Now()) }
 	}
 	e.one, _ = store.(comporta.Taker)
 	if err := e.compile(); err != nil {
@@ -81,7 +82,7 @@ func (e *Engine) CleanPath(escaped string) (forward, decoded string, err error) 
 // It sets the request's PathValues while it runs. It allocates the texts of
 // identities and, with FoldCase, a path that has capitals; nothing else.
 func (e *Engine) Check(ctx context.Context, r *identity.Request, v *Verdict) {
-	v.Outcome, v.Now = comporta.Outcome{Allowed: true}, comporta.InstantOf(e.now())
+	v.Outcome, v.Now = comporta.Outcome{Allowed: true}, e.now()
 	v.Applied, v.Preflight = v.Applied[:0], isPreflight(r)
 	a := e.ask(r)
 	defer e.done(a)
