@@ -34,17 +34,13 @@ func slotRule(w1 uint64) int { return int(w1 >> ruleShift & ruleMask) }
 // count is the 92-bit field: hi its upper 28 bits, lo its lower 64.
 type count struct{ hi, lo uint64 }
 
-// A layout says how an algorithm's numbers lie in the count, as widths in bits,
-// from the lowest on.
-type layout struct{ a, b, c uint }
-
-var layouts = [...]layout{
-	comporta.TokenBucket:    {a: 52, b: 40},
-	comporta.LeakyBucket:    {a: 46, b: 22, c: 24},
-	comporta.FixedWindow:    {a: 46, b: 46},
-	comporta.SlidingCounter: {a: 46, b: 46},
-	comporta.SlidingLog:     {a: 32},
-}
+// The widths in bits of an algorithm's two or three numbers, from the lowest on.
+const (
+	tokenFull, tokenPart            = 52, 40
+	leakyFull, leakyPart, leakyLast = 46, 22, 24
+	windowCur, windowPrev           = 46, 46
+	logRing                         = 32
+)
 
 // placeBias centres how far the last place of a leaky bucket lies from the
 // instant of its last change: a little after it in a burst, before it after a settle.
@@ -52,43 +48,52 @@ const placeBias = 1 << 23
 
 // pack makes words 1 (without its hash bits), 2 and 3 of a state, if it fits.
 func pack(s *comporta.State, algorithm comporta.Algorithm, rule int, ring uint32) (w1, w2, w3 uint64, ok bool) {
-	var a, b, c int64
+	var n count
 	switch algorithm {
 	case comporta.TokenBucket:
-		a, b = s.Full, s.Part
+		n, ok = join(s.Full, tokenFull, s.Part, tokenPart, 0, 0)
 	case comporta.LeakyBucket:
-		a, b, c = s.Full, s.Part, int64(s.Place-s.At)+placeBias
+		n, ok = join(s.Full, leakyFull, s.Part, leakyPart, int64(s.Place-s.At)+placeBias, leakyLast)
 	case comporta.SlidingLog:
-		a = int64(ring)
+		n, ok = count{lo: uint64(ring)}, true
 	default:
-		a, b = s.Cur, s.Prev
+		n, ok = join(s.Cur, windowCur, s.Prev, windowPrev, 0, 0)
 	}
-	l := &layouts[algorithm]
-	if uint64(s.At)>>atBits|uint64(a)>>l.a|uint64(b)>>l.b|uint64(c)>>l.c != 0 {
+	if !ok || uint64(s.At)>>atBits != 0 {
 		return 0, 0, 0, false
 	}
-	lo := uint64(a) | uint64(b)<<l.a // a shift past 63, where there is no b or c, is of 0
-	hi := uint64(b)>>(64-l.a) | uint64(c)<<(l.a+l.b-64)
-	return uint64(rule)<<ruleShift | hi>>lowBits, uint64(s.At)<<lowBits | hi&(1<<lowBits-1), lo, true
+	return uint64(rule)<<ruleShift | n.hi>>lowBits, uint64(s.At)<<lowBits | n.hi&(1<<lowBits-1), n.lo, true
 }
 
 // unpack is the state in words 1 to 3, and a sliding log's ring.
 func unpack(s *comporta.State, algorithm comporta.Algorithm, w1, w2, w3 uint64) (ring uint32) {
-	hi, lo := w1&ruleMask<<lowBits|w2&(1<<lowBits-1), w3
+	n := count{w1&ruleMask<<lowBits | w2&(1<<lowBits-1), w3}
 	s.At = comporta.Instant(w2 >> lowBits)
-	l := &layouts[algorithm]
-	a := int64(lo & (1<<l.a - 1))
-	b := int64((lo>>l.a | hi<<(64-l.a)) & (1<<l.b - 1))
 	switch algorithm {
 	case comporta.TokenBucket:
-		s.Full, s.Part = a, b
+		s.Full, s.Part, _ = n.split(tokenFull, tokenPart)
 	case comporta.LeakyBucket:
-		s.Full, s.Part = a, b
-		s.Place = s.At + comporta.Instant(hi>>(l.a+l.b-64)) - placeBias
+		var last int64
+		s.Full, s.Part, last = n.split(leakyFull, leakyPart)
+		s.Place = s.At + comporta.Instant(last) - placeBias
 	case comporta.SlidingLog:
-		return uint32(a)
+		return uint32(n.lo)
 	default:
-		s.Cur, s.Prev = a, b
+		s.Cur, s.Prev, _ = n.split(windowCur, windowPrev)
 	}
 	return 0
+}
+
+// join puts numbers of so many bits each one after the other; the first is of
+// less than 64 bits, the first two of at least 64. It is false if one is wider.
+func join(a int64, aBits uint, b int64, bBits uint, c int64, cBits uint) (count, bool) {
+	ok := uint64(a)>>aBits|uint64(b)>>bBits|uint64(c)>>cBits == 0
+	return count{hi: uint64(b)>>(64-aBits) | uint64(c)<<(aBits+bBits-64), lo: uint64(a) | uint64(b)<<aBits}, ok
+}
+
+// split takes apart what join put together; c is all that is left.
+func (n count) split(aBits, bBits uint) (a, b, c int64) {
+	return int64(n.lo & (1<<aBits - 1)),
+		int64((n.lo>>aBits | n.hi<<(64-aBits)) & (1<<bBits - 1)),
+		int64(n.hi >> (aBits + bBits - 64))
 }

@@ -11,7 +11,13 @@ import (
 func TestSlotsKeepStates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		algorithm := rapid.SampledFrom(comporta.Algorithms()).Draw(t, "algorithm")
-		l := layouts[algorithm]
+		l := map[comporta.Algorithm]struct{ a, b, c uint }{
+			comporta.TokenBucket:    {tokenFull, tokenPart, 0},
+			comporta.LeakyBucket:    {leakyFull, leakyPart, leakyLast},
+			comporta.FixedWindow:    {windowCur, windowPrev, 0},
+			comporta.SlidingCounter: {windowCur, windowPrev, 0},
+			comporta.SlidingLog:     {logRing, 0, 0},
+		}[algorithm]
 		field := func(name string, width uint) int64 {
 			if width == 0 {
 				return 0
