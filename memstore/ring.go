@@ -16,6 +16,7 @@ import (
 // two words.
 type ring struct {
 	words []uint64
+	size  int // entries that there is room for
 	head  int // index of the oldest entry
 	n     int // entries
 	width int // words an entry
@@ -33,13 +34,11 @@ var _ comporta.Log = (*ring)(nil)
 
 func (r *ring) bytes() int { return 8 * len(r.words) }
 
-func (r *ring) capacity() int { return len(r.words) / max(r.width, 1) }
-
 // at is the i-th entry, oldest first: its instant and the sum up to it.
 func (r *ring) at(i int) (t comporta.Instant, sum int64) {
 	k := r.head + i
-	if c := r.capacity(); k >= c {
-		k -= c
+	if k >= r.size {
+		k -= r.size
 	}
 	if r.width == 2 {
 		return comporta.Instant(r.words[2*k]), int64(r.words[2*k+1])
@@ -53,8 +52,8 @@ func (r *ring) at(i int) (t comporta.Instant, sum int64) {
 
 func (r *ring) set(i int, t comporta.Instant, sum int64) {
 	k := r.head + i
-	if c := r.capacity(); k >= c {
-		k -= c
+	if k >= r.size {
+		k -= r.size
 	}
 	if r.width == 2 {
 		r.words[2*k], r.words[2*k+1] = uint64(t), uint64(sum)
@@ -71,8 +70,17 @@ func (r *ring) after(t comporta.Instant) int {
 	if oldest, _ := r.at(0); oldest > t {
 		return 0
 	}
-	return sort.Search(r.n, func(i int) bool {
-		at, _ := r.at(i)
+	// Mostly few have left since the last look: in steps that double, then exactly.
+	step := 1
+	for step < r.n {
+		if at, _ := r.at(step); at > t {
+			break
+		}
+		step *= 2
+	}
+	from := step/2 + 1
+	return from + sort.Search(min(step, r.n)-from, func(i int) bool {
+		at, _ := r.at(from + i)
 		return at > t
 	})
 }
@@ -128,7 +136,7 @@ func (r *ring) apply(e *comporta.Edit, rule *comporta.Rule, full bool) {
 	if e.Add > 0 {
 		r.add(e.AddAt, e.Add, full)
 	}
-	if c := r.capacity(); c > 8 && r.n < c/4 {
+	if r.size > 8 && r.n < r.size/4 {
 		r.resize(2 * r.n)
 	}
 }
@@ -150,7 +158,7 @@ func (r *ring) shape(rule *comporta.Rule) {
 	old := *r
 	*r = ring{width: width, last: old.last, total: old.total, gone: old.gone, timeBits: timeBits, sumBits: sumBits}
 	if old.n > 0 {
-		r.words, r.n = make([]uint64, old.n*width), old.n
+		r.words, r.size, r.n = make([]uint64, old.n*width), old.n, old.n
 		for i := range old.n {
 			t, sum := old.at(i)
 			r.set(i, t, sum)
@@ -168,8 +176,8 @@ func (r *ring) drop(n int) {
 		r.head = 0
 		return
 	}
-	if r.head += n; r.head >= r.capacity() {
-		r.head -= r.capacity()
+	if r.head += n; r.head >= r.size {
+		r.head -= r.size
 	}
 }
 
@@ -228,7 +236,7 @@ func (r *ring) add(t comporta.Instant, units int64, full bool) {
 		r.set(r.n-1, t, r.total)
 		return
 	}
-	if r.n == r.capacity() {
+	if r.n == r.size {
 		if full && r.n > 1 {
 			r.merge()
 		} else {
@@ -256,10 +264,10 @@ func (r *ring) resize(capacity int) {
 	words := make([]uint64, capacity*r.width)
 	for i := range r.n {
 		k := r.head + i
-		if c := r.capacity(); k >= c {
-			k -= c
+		if k >= r.size {
+			k -= r.size
 		}
 		copy(words[i*r.width:], r.words[k*r.width:(k+1)*r.width])
 	}
-	r.words, r.head = words, 0
+	r.words, r.size, r.head = words, capacity, 0
 }
