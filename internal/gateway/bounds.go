@@ -1,13 +1,11 @@
 package gateway
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -27,11 +25,11 @@ func (g *Gateway) bounds(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodConnect:
-			answerProblem(w, http.StatusMethodNotAllowed, "This is no proxy for CONNECT.")
+			g.problem(w, r, http.StatusMethodNotAllowed, "This is no proxy for CONNECT.")
 			return
 		case r.ContentLength > most:
 			exchangeOf(r.Context()).failure = "body_too_large"
-			answerTooLarge(w, most)
+			g.answerTooLarge(w, r, most)
 			return
 		case r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody:
 			b := &body{ReadCloser: http.MaxBytesReader(w, r.Body, most), deadline: http.NewResponseController(w)}
@@ -88,25 +86,6 @@ func (b *body) release(deadline time.Time) {
 // of what is left, and may not do so for ever.
 func (b *body) leave() { b.release(now().Add(bodyTimeout)) }
 
-func answerTooLarge(w http.ResponseWriter, most int64) {
-	answerProblem(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("The request's body is over %d bytes.", most))
-}
-
-// answerProblem answers with a problem document (RFC 9457).
-func answerProblem(w http.ResponseWriter, status int, detail string) {
-	text, err := json.Marshal(struct {
-		Title  string `json:"title"`
-		Status int    `json:"status"`
-		Detail string `json:"detail"`
-	}{http.StatusText(status), status, detail})
-	if err != nil { // two strings and a number: it cannot be
-		text = []byte("{}")
-	}
-	text = append(text, '\n')
-	h := w.Header()
-	h.Set("Content-Type", "application/problem+json")
-	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Length", strconv.Itoa(len(text)))
-	w.WriteHeader(status)
-	_, _ = w.Write(text)
+func (g *Gateway) answerTooLarge(w http.ResponseWriter, r *http.Request, most int64) {
+	g.problem(w, r, http.StatusRequestEntityTooLarge, fmt.Sprintf("The request's body is over %d bytes.", most))
 }

@@ -40,6 +40,7 @@ type Gateway struct {
 	o        Options
 	log      *slog.Logger
 	address  *identity.Address
+	problem  func(w http.ResponseWriter, r *http.Request, status int, detail string) // answers in the upstream's place
 	public   *http.Server
 	listener *listener
 	admin    *admin // nil when there is no metrics address
@@ -58,7 +59,7 @@ func New(o Options) (*Gateway, error) {
 	if err := checkUpstream(o.Server.Upstream); err != nil {
 		return nil, err
 	}
-	g := &Gateway{o: o, log: o.Log, address: o.Engine.Policy().Address}
+	g := &Gateway{o: o, log: o.Log, address: o.Engine.Policy().Address, problem: httplimit.NewProblem(o.Engine)}
 	if g.address == nil {
 		g.address = new(identity.Address) // which believes the socket alone
 	}

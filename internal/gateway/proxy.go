@@ -158,7 +158,8 @@ func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// answerFailure answers in the upstream's place.
+// answerFailure answers in the upstream's place. The request is the outgoing one,
+// which has the origin of the one that came in.
 func (g *Gateway) answerFailure(w http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeOf(r.Context())
 	var tooLarge *http.MaxBytesError
@@ -166,19 +167,19 @@ func (g *Gateway) answerFailure(w http.ResponseWriter, r *http.Request, err erro
 	switch {
 	case errors.As(err, &tooLarge):
 		x.failure = "body_too_large"
-		answerTooLarge(w, tooLarge.Limit)
+		g.answerTooLarge(w, r, tooLarge.Limit)
 	case errors.Is(err, errSlowBody):
 		x.failure = "slow_body"
-		answerProblem(w, http.StatusRequestTimeout, "The request's body did not come in time.")
+		g.problem(w, r, http.StatusRequestTimeout, "The request's body did not come in time.")
 	case r.Context().Err() != nil || errors.Is(err, context.Canceled):
 		g.failed(x, telemetry.Left)
-		answerProblem(w, http.StatusBadGateway, "The client hung up.") // which nobody reads; the log does
+		g.problem(w, r, http.StatusBadGateway, "The client hung up.") // which nobody reads; the log does
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, os.ErrDeadlineExceeded):
 		g.failed(x, telemetry.TimedOut)
-		answerProblem(w, http.StatusGatewayTimeout, "The upstream did not answer in time.")
+		g.problem(w, r, http.StatusGatewayTimeout, "The upstream did not answer in time.")
 	default:
 		g.failed(x, telemetry.Unreachable)
-		answerProblem(w, http.StatusBadGateway, "The upstream could not be reached.")
+		g.problem(w, r, http.StatusBadGateway, "The upstream could not be reached.")
 	}
 }
 
