@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 	_ "time/tzdata" // quotas have time zones wherever the binary runs
 
 	"github.com/alecthomas/kong"
@@ -39,9 +40,14 @@ const (
 	exitUsage
 )
 
+// twice is how long after the first signal another one is still the same wish:
+// who stops a process and then its whole group, as timeout(1) does, sends
+// two. One that comes later ends the process at once.
+const twice = time.Second
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	context.AfterFunc(ctx, func() { time.AfterFunc(twice, stop) })
 	os.Exit(run(ctx, os.Args[1:], &streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 

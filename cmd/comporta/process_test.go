@@ -161,7 +161,11 @@ func TestSIGTERMUnderLoadLosesNoRequest(t *testing.T) {
 		})
 	}
 	<-underLoad
-	out, errs := p.end(t)
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	awaitLine(t, p.errs, `"msg":"draining"`)
+	out, errs := p.end(t) // signals again, as who stops a process and its group does
 	all.Wait()
 	if reached.Load() != answered.Load() || int64(strings.Count(out, `"msg":"request"`)) != answered.Load() {
 		t.Errorf("%d reached the upstream, %d were answered, %d are in the access log", reached.Load(), answered.Load(), strings.Count(out, `"msg":"request"`))
