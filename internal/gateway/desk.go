@@ -110,9 +110,12 @@ func (g *Gateway) observe(v *policy.Verdict, r *http.Request) {
 	if !v.Allowed {
 		x.result = telemetry.Denied
 	}
+	if v.Preflight && g.byPath {
+		x.path = "(preflight)" // no limit per path applies, but the path may be one that it is for
+	}
 	for i := range v.Applied {
 		a := &v.Applied[i]
-		if _, ok := a.Limit.Per.(identity.Path); ok && x.path == "" {
+		if x.path == "" && isPerPath(a.Limit) {
 			x.path = patternOf(a.Limit)
 		}
 		switch {
@@ -124,6 +127,11 @@ func (g *Gateway) observe(v *policy.Verdict, r *http.Request) {
 		}
 	}
 	g.watchProxies(r)
+}
+
+func isPerPath(l *policy.Limit) bool {
+	_, ok := l.Per.(identity.Path)
+	return ok
 }
 
 // patternOf stands in the log for a path that holds somebody's identity.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -41,6 +42,7 @@ type Gateway struct {
 	log      *slog.Logger
 	address  *identity.Address
 	problem  func(w http.ResponseWriter, r *http.Request, status int, detail string) // answers in the upstream's place
+	byPath   bool // a limit is per a part of the path
 	public   *http.Server
 	listener *listener
 	admin    *admin // nil when there is no metrics address
@@ -63,6 +65,7 @@ func New(o Options) (*Gateway, error) {
 	if g.address == nil {
 		g.address = new(identity.Address) // which believes the socket alone
 	}
+	g.byPath = slices.ContainsFunc(o.Engine.Limits(), isPerPath)
 	g.public = &http.Server{
 		ReadHeaderTimeout:            o.Server.Timeouts.ReadHeader,
 		IdleTimeout:                  o.Server.Timeouts.Idle,

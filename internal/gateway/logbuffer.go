@@ -8,7 +8,7 @@ import (
 
 // A LogBuffer gathers what a log writes and passes it on each second, and when
 // 64 KB are together: one system call for many requests. It is safe for
-// concurrent use..
+// concurrent use.
 type LogBuffer struct {
 	to    io.Writer
 	mu    sync.Mutex

@@ -105,6 +105,21 @@ func TestTheAccessLogTellsWhatHappened(t *testing.T) {
 	}
 }
 
+// A preflight for a path with an identity in it is under the preflight limit
+// alone, and still shows whose path it asks for.
+func TestTheAccessLogShowsNoIdentityOfAPreflight(t *testing.T) {
+	h := serve(t, api(t, hello), "limits:\n  - {name: a, match: \"GET /u/{id}\", per: {path: id}, limit: 9/min}", nil)
+	c := client(t)
+	do(t, c, http.MethodOptions, h.url+"/u/alice", nil, "Origin", "https://app.example.com", "Access-Control-Request-Method", "GET")
+	get(t, c, h.url+"/u/alice")
+	h.stop()
+	<-h.ended
+	h.ended <- nil
+	if log := h.access.String(); strings.Contains(log, "alice") || !strings.Contains(log, `path=(preflight)`) || !strings.Contains(log, `path="GET /u/{id}"`) {
+		t.Error(log)
+	}
+}
+
 func TestWhatCannotStartSaysWhy(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
