@@ -8,18 +8,23 @@ type checkCmd struct {
 	JSON bool   `name:"json" help:"Print it as JSON."`
 }
 
-// Run prints the policy on the standard output, defaults included, and warnings
-// on the standard error. It opens no port and no other file.
+// Run prints the policy on the standard output, defaults included, and then the
+// warnings on the standard error: on a terminal they stand last, where they are
+// seen. It opens no port and no other file.
 func (c *checkCmd) Run(std *streams) error {
 	cfg, err := load(c.File, std)
 	if err != nil {
 		return err
 	}
+	write := cfg.WriteText
+	if c.JSON {
+		write = cfg.WriteJSON
+	}
+	if err := write(std.Out); err != nil {
+		return err
+	}
 	for _, w := range cfg.Warnings {
 		fmt.Fprintln(std.Err, w)
 	}
-	if c.JSON {
-		return cfg.WriteJSON(std.Out)
-	}
-	return cfg.WriteText(std.Out)
+	return nil
 }

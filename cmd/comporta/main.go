@@ -87,7 +87,7 @@ func run(ctx context.Context, args []string, std *streams) (code int) {
 	}
 	command, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintf(std.Err, "comporta: %v; comporta --help tells the commands\n", err)
+		fmt.Fprintf(std.Err, "comporta: %s See %s --help\n", sentence(err.Error()), helpful(parser, err))
 		return exitUsage
 	}
 	switch err := command.Run(); {
@@ -99,6 +99,25 @@ func run(ctx context.Context, args []string, std *streams) (code int) {
 		fmt.Fprintf(std.Err, "comporta: %s\n", strings.TrimPrefix(err.Error(), "comporta: "))
 		return exitFailed
 	}
+}
+
+// sentence is a text that ends as a sentence does.
+func sentence(text string) string {
+	if strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
+}
+
+// helpful is the command whose help lists what err is about.
+func helpful(parser *kong.Kong, err error) string {
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) {
+		if command := wrong.Context.Selected(); command != nil {
+			return command.FullPath()
+		}
+	}
+	return parser.Model.Name
 }
 
 type versionCmd struct{}

@@ -62,7 +62,9 @@ func TestWhatIsWrongIsOneLineAndACode(t *testing.T) {
 		{"serve --listen 127.0.0.1:0 --metrics " + taken, 1, "with --metrics"},
 		{"serve --listen nowhere", 1, "comporta: cannot listen on nowhere: "},
 		{"check nowhere.yaml", 1, "comporta: cannot read nowhere.yaml: no such file or directory"},
-		{"serve --lisen x", 2, "unknown flag --lisen"},
+		{"serve --lisen x", 2, `comporta: unknown flag --lisen, did you mean "--listen"? See comporta serve --help` + "\n"},
+		{"serve --log xml", 2, `comporta: --log must be one of "auto","json","text" but got "xml". See comporta serve --help`},
+		{"serv", 2, `did you mean "serve"? See comporta --help`},
 		{"dance", 2, "dance"},
 		{"check", 2, "<file>"},
 	} {
@@ -85,6 +87,17 @@ func TestCheckPrintsThePolicyAndAllThatIsWrong(t *testing.T) {
 	code, out, errs = command(t, "check", file(t, "bad.yaml", "server: {upsteam: x}\nlimits:\n  - {name: a, per: address, limit: 5/secnod}\n"))
 	if code != 1 || out != "" || !strings.Contains(errs, "bad.yaml:1:") || !strings.Contains(errs, "bad.yaml:3:") {
 		t.Errorf("bad: code %d\n%s\n%s", code, out, errs)
+	}
+}
+
+// On a terminal both streams are one: what is warned of stands last, below a
+// page of policy, where it is seen.
+func TestCheckWarnsBelowThePolicy(t *testing.T) {
+	var terminal bytes.Buffer
+	code := run(t.Context(), []string{"check", file(t, "good.yaml", goodPolicy)}, &streams{strings.NewReader(""), &terminal, &terminal})
+	lines := strings.Split(strings.TrimSuffix(terminal.String(), "\n"), "\n")
+	if code != 0 || !strings.Contains(lines[len(lines)-1], "W-FORGEABLE") || strings.Count(terminal.String(), "W-FORGEABLE") != 1 {
+		t.Errorf("code %d\n%s", code, &terminal)
 	}
 }
 

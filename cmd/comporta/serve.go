@@ -29,7 +29,7 @@ type serveCmd struct {
 
 	Listen     string        `placeholder:"HOST:PORT" help:"Where clients come in (default: the file's, or 127.0.0.1:8080)."`
 	Metrics    string        `placeholder:"HOST:PORT" help:"Where /healthz, /readyz and /metrics are; off for nowhere (default: the file's, or 127.0.0.1:9901)."`
-	Log        string        `placeholder:"FORMAT" enum:",json,text" default:"" help:"How logs are written: json or text (default: json; text in the demonstration)."`
+	Log        string        `placeholder:"FORMAT" enum:"auto,json,text" default:"auto" help:"How logs are written: json, text, or auto (the default): text in the demonstration, json otherwise."`
 	AccessLog  bool          `negatable:"" default:"true" help:"Write a line for each request to the standard output (default: yes)."`
 	DrainDelay time.Duration `default:"1s" placeholder:"TIME" help:"When stopping, how long new connections are still taken while /readyz says 503 (default: 1s)."`
 }
@@ -44,7 +44,7 @@ func (c *serveCmd) Run(ctx context.Context, std *streams) error {
 		}
 		defer api.Close()
 		c.Upstream, c.Limit = api.URL(), demoLimit
-		if c.Log == "" {
+		if c.Log == "auto" {
 			c.Log = "text"
 		}
 	}
