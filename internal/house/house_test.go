@@ -35,9 +35,9 @@ var rooms = []room{
 	{name: "config", floor: 4, rooms: []string{".", "identity", "policy"}, guests: []string{"github.com/goccy/go-yaml"}},
 	{name: "httplimit", floor: 4, rooms: []string{".", "identity", "policy"}},
 	{name: "internal/telemetry", floor: 4, rooms: []string{".", "identity", "policy"}, guests: []string{"github.com/prometheus/client_golang"}},
-	{name: "internal/sim", floor: 4, rooms: []string{".", "memstore"}},
-	{name: "internal/gateway", floor: 5, rooms: []string{".", "identity", "policy", "config", "httplimit", "internal/telemetry"}, guests: []string{"github.com/prometheus/client_golang"}},
-	{name: "cmd/comporta", floor: 6, rooms: []string{".", "identity", "memstore", "policy", "config", "internal/gateway", "internal/sim", "internal/telemetry"}, guests: []string{"github.com/alecthomas/kong", "golang.org/x/term"}},
+	{name: "internal/sim", floor: 4, rooms: []string{"."}},
+	{name: "internal/gateway", floor: 5, rooms: []string{".", "identity", "policy", "config", "httplimit", "internal/telemetry"}},
+	{name: "cmd/comporta", floor: 6, rooms: []string{".", "memstore", "policy", "config", "internal/gateway", "internal/sim", "internal/telemetry"}, guests: []string{"github.com/alecthomas/kong", "golang.org/x/term"}},
 	{name: "internal/house", floor: 0},
 }
 
