@@ -42,7 +42,7 @@ type Gateway struct {
 	log      *slog.Logger
 	address  *identity.Address
 	problem  func(w http.ResponseWriter, r *http.Request, status int, detail string) // answers in the upstream's place
-	byPath   bool // a limit is per a part of the path
+	byPath   bool                                                                    // a limit is per a part of the path
 	public   *http.Server
 	listener *listener
 	admin    *admin // nil when there is no metrics address
