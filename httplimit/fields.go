@@ -65,11 +65,18 @@ const most = 999_999_999_999_999
 // work works the fields out, using buf as scratch, which it returns. It
 // allocates one string, which all the values share.
 func (f *fields) work(v *policy.Verdict, sets *sets, buf []byte) []byte {
+	var ends [allValues]int
+	buf = f.write(v, sets, buf, &ends)
+	f.share(string(buf), &ends)
+	return buf
+}
+
+// write appends the texts of all the values, and says where each of them ends.
+func (f *fields) write(v *policy.Verdict, sets *sets, buf []byte, ends *[allValues]int) []byte {
 	if v.Failed != nil {
 		return buf // nobody knows the numbers
 	}
 	f.now = v.Now
-	var ends [allValues]int
 	var reset time.Duration
 	if v.Named >= 0 {
 		a := &v.Applied[v.Named]
@@ -91,14 +98,18 @@ func (f *fields) work(v *policy.Verdict, sets *sets, buf []byte) []byte {
 		epoch := int64(v.Now.Add(reset)+999_999) / 1_000_000
 		buf = appendNumbers(buf, ends[at:], &v.Applied[v.Named], epoch)
 	}
-	text, start := string(buf), 0
+	return buf
+}
+
+// share gives each value its part of the text.
+func (f *fields) share(text string, ends *[allValues]int) {
+	start := 0
 	for i := range f.values {
 		if ends[i] > start {
 			f.values[i] = text[start:ends[i]]
 			start = ends[i]
 		}
 	}
-	return buf
 }
 
 // appendNumbers writes a family of three, and where each of them ends.

@@ -63,7 +63,8 @@ type guard struct {
 type desk struct {
 	verdict policy.Verdict
 	request identity.Request
-	text    []byte
+	text    []byte // of header fields
+	body    []byte // of a refusal
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {

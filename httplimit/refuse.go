@@ -30,20 +30,36 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, d *desk) {
 		g.answerProblem(w, r, http.StatusServiceUnavailable, detail)
 		return
 	}
-	told := &fields{values: make([]string, g.sets.count)}
-	d.text = told.work(v, &g.sets, d.text[:0])
-	told.put(h, &g.sets)
+	// One array holds the values of all header fields, one string their texts.
+	count := g.sets.count
+	lines := make([]string, count+4)
+	told := fields{values: lines[:count]}
+	var ends [allValues]int
+	d.text = told.write(v, &g.sets, d.text[:0], &ends)
 	if isGRPC(r) {
+		told.share(string(d.text), &ends)
+		told.put(h, &g.sets)
 		g.answerGRPC(w, r, grpcResourceExhausted, string(appendDetail(d.text[:0], v)), pushback(v))
 		return
 	}
-	if retry, ok := retryOf(v); ok {
-		h["Retry-After"] = []string{strconv.FormatInt(retry, 10)}
+	fieldsEnd := len(d.text)
+	retry, ok := retryOf(v)
+	if ok {
+		d.text = strconv.AppendInt(d.text, retry, 10)
+	}
+	retryEnd := len(d.text)
+	d.body = appendQuotaExceeded(d.body[:0], v)
+	d.text = strconv.AppendInt(d.text, int64(len(d.body)), 10)
+	text := string(d.text)
+	told.share(text, &ends)
+	told.put(h, &g.sets)
+	if ok {
+		lines[count] = text[fieldsEnd:retryEnd]
+		h["Retry-After"] = lines[count : count+1 : count+1]
 	} else {
 		delete(h, "Retry-After")
 	}
-	d.text = appendQuotaExceeded(d.text[:0], v)
-	g.answer(w, r, http.StatusTooManyRequests, d.text)
+	g.answer(w, r, http.StatusTooManyRequests, d.body, text[retryEnd:], (*[3]string)(lines[count+1:]))
 }
 
 // appendQuotaExceeded writes the problem document of a denial, by hand because
@@ -106,13 +122,15 @@ func (g *guard) answerProblem(w http.ResponseWriter, r *http.Request, status int
 	if err != nil { // two strings and a number: it cannot be
 		body = []byte("{}")
 	}
-	g.answer(w, r, status, append(body, '\n'))
+	body = append(body, '\n')
+	g.answer(w, r, status, body, strconv.Itoa(len(body)), new([3]string))
 }
 
-// answer sends a problem document (RFC 9457) of our own.
-func (g *guard) answer(w http.ResponseWriter, r *http.Request, status int, body []byte) {
+// answer sends a problem document (RFC 9457) of our own, whose length is also
+// given as text. The header will point into own.
+func (g *guard) answer(w http.ResponseWriter, r *http.Request, status int, body []byte, length string, own *[3]string) {
 	h := w.Header()
-	own := &[...]string{"no-store", "application/problem+json", strconv.Itoa(len(body))}
+	own[0], own[1], own[2] = "no-store", "application/problem+json", length
 	h["Cache-Control"], h["Content-Type"], h["Content-Length"] = own[0:1:1], own[1:2:2], own[2:3:3]
 	g.cors.allow(h, r)
 	w.WriteHeader(status)
@@ -122,7 +140,8 @@ func (g *guard) answer(w http.ResponseWriter, r *http.Request, status int, body 
 }
 
 func isGRPC(r *http.Request) bool {
-	return strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc")
+	types := r.Header["Content-Type"]
+	return len(types) > 0 && strings.HasPrefix(types[0], "application/grpc")
 }
 
 // answerGRPC answers in trailers-only form: HTTP 200, the status in the header,
