@@ -14,7 +14,7 @@ func one(said string) []byte {
 	return []byte("limits:\n  - {name: one, per: address, limit:    " + said + "}\n")
 }
 
-// C01: what cannot be a limit is refused with its place and its limit's line; a
+// C01: what cannot be a limit is refused with its place and its limit's name; a
 // limit of 0 is one, and said to refuse all. Nothing is dropped, nothing becomes
 // "no limit".
 func TestImpossibleLimitsAreRefusedAtTheirPlace(t *testing.T) {
@@ -22,6 +22,8 @@ func TestImpossibleLimitsAreRefusedAtTheirPlace(t *testing.T) {
 		"100/0s", "100/-1s", "-100/s", "100", "100/", "100/secnod", "5/s burst 0", "0/s burst 5",
 		"5/s burst -1", "0", "", "1e3/s", "0x10/s", "100 / s", "100/min burst", "18446744073709551616/s",
 		"100/99999999999999999999s", "100/1ns", "NaN/s", "true", "~", "[100/s]", "{100: s}",
+		"0/0s", "0s", "1.5/s", "10 /min", "1,000/s", "1__0/s", "+1/s", "100/60", "100/0.5s", "100/999us", "100/401d", "3/10000000000s", "3/1e10s",
+		"1000000000001/s", "5/s burst 1.5", "5/s Burst 7", "unlimited burst 5", "none", "100/day", "100/month", "1/400d burst 92", "100/1s1s",
 	} {
 		_, err := Parse("x.yaml", one(said))
 		var problems Problems
@@ -30,8 +32,8 @@ func TestImpossibleLimitsAreRefusedAtTheirPlace(t *testing.T) {
 			continue
 		}
 		for _, p := range problems {
-			if p.Line != 2 || p.Column < 31 || p.Hint == "" {
-				t.Errorf("limit: %s: not at its place, or without a hint: %+v", said, p)
+			if p.Line != 2 || p.Column < 31 || p.Hint == "" || !strings.Contains(p.Text, `limit "one"`) {
+				t.Errorf("limit: %s: not at its place, or without its limit's name, or without a hint: %+v", said, p)
 			}
 		}
 	}

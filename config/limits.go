@@ -16,6 +16,9 @@ const maxCost = comporta.MaxCost
 
 var goodName = regexp.MustCompile(namePattern)
 
+// longestName is how long a limit's name may be: headers carry it.
+const longestName = 64
+
 // preflightName is the name of the limit of CORS preflights; no other limit has it.
 const preflightName = "preflight"
 
@@ -42,11 +45,13 @@ func (r *reader) limits(n *node) {
 
 // limit reads one limit; nil only where it is no mapping.
 func (r *reader) limit(n *node) *policy.Limit {
+	before := len(r.problems)
 	words := r.mapping(n, "a limit", limitWords)
 	if words == nil {
 		return nil
 	}
 	l := &policy.Limit{Line: n.line}
+	defer func() { sayWhose(r.problems[before:], l) }()
 	at := limitNodes{limit: n}
 	if e, ok := words["name"]; ok {
 		at.name = e.value
@@ -100,6 +105,19 @@ func called(l *policy.Limit) string {
 	return fmt.Sprintf("limit %q", l.Name)
 }
 
+// sayWhose puts the limit's name before problems with it. Flags are of one limit,
+// which needs none.
+func sayWhose(problems Problems, l *policy.Limit) {
+	if l.Line == 0 || l.Name == "" || len(l.Name) > longestName {
+		return
+	}
+	for i := range problems {
+		if text := problems[i].Text; !strings.Contains(text, called(l)) {
+			problems[i].Text = called(l) + ": " + strings.TrimPrefix(text, "limit: ")
+		}
+	}
+}
+
 func (r *reader) name(n *node) string {
 	said, ok := r.text(n, "a limit's name", "requests")
 	switch {
@@ -107,8 +125,8 @@ func (r *reader) name(n *node) string {
 		return ""
 	case !goodName.MatchString(said):
 		r.fault(n, fmt.Sprintf("%q is no name for a limit", said), "write a small letter or *, then small letters, digits, _ . * -")
-	case len(said) > 64:
-		r.fault(n, "this name is longer than 64 letters", "headers carry it: make it short")
+	case len(said) > longestName:
+		r.fault(n, fmt.Sprintf("this name is longer than %d letters", longestName), "headers carry it: make it short")
 	case strings.HasSuffix(said, ".outer"):
 		r.fault(n, fmt.Sprintf("%q is the kind of name that limits by ipv6_outer have", said), "end it otherwise")
 	case said == preflightName:
