@@ -21,8 +21,8 @@ func ExampleParse() {
 		fmt.Println(problems)
 	}
 	// Output:
-	// policy.yaml:4:10: unknown per "adress" (did you mean "address"?)
-	// policy.yaml:6:5: unknown word "algoritm" in a limit (did you mean "algorithm"?)
+	// policy.yaml:4:10: limit "search": unknown per "adress" (did you mean "address"?)
+	// policy.yaml:6:5: limit "search": unknown word "algoritm" in a limit (did you mean "algorithm"?)
 }
 
 // Without a file, a policy of one limit is a few words.
