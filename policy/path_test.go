@@ -51,6 +51,9 @@ func TestCleanPaths(t *testing.T) {
 		if err != nil || forward != c.forward || decoded != c.decoded {
 			t.Errorf("%q: %q, %q, %v, want %q, %q", c.in, forward, decoded, err, c.forward, c.decoded)
 		}
+		if plain := c.in == c.forward && c.in == c.decoded && c.in != "*"; policy.IsPlain(c.in) != plain {
+			t.Errorf("%q: plain is %v, want %v", c.in, !plain, plain)
+		}
 	}
 }
 
