@@ -14,6 +14,10 @@ import (
 // of a body.
 const bodyTimeout = 30 * time.Second
 
+// leftTimeout is how long the body of a request that is refused may take to
+// come: the refusal is sent after it.
+const leftTimeout = 5 * time.Second
+
 // errSlowBody is the error of a body that did not come in time.
 var errSlowBody = errors.New("the request's body did not come in time")
 
@@ -34,6 +38,7 @@ func (g *Gateway) bounds(next http.Handler) http.Handler {
 		case r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody:
 			b := &body{ReadCloser: http.MaxBytesReader(w, r.Body, most), deadline: http.NewResponseController(w)}
 			r.Body = b
+			exchangeOf(r.Context()).unread = false
 			defer b.leave()
 		}
 		next.ServeHTTP(w, r)

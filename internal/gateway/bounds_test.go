@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -65,6 +66,32 @@ func TestABodyLeavesTheConnectionInOrder(t *testing.T) {
 		b.arm() // a reader that was late
 		if last := w.set[len(w.set)-1]; !test.want(last) {
 			t.Errorf("%s: the last of the deadlines %v", name, w.set)
+		}
+	}
+}
+
+// A refusal waits for the request's body, which an attacker never sends.
+func TestARefusalDoesNotWaitForTheBodyForEver(t *testing.T) {
+	h := serve(t, api(t, hello), "limits: [{name: a, match: /no, per: everyone, limit: 0/s}]", nil,
+		func(o *Options) { o.Server.MaxBodyBytes = 10 })
+	for _, test := range []struct {
+		method, target, body string
+		status               int
+		bounded              bool
+	}{
+		{http.MethodPost, "/no", "a body", http.StatusTooManyRequests, true},
+		{http.MethodPost, "/%2f", "a body", http.StatusBadRequest, true},
+		{http.MethodPost, "/yes", "a body over the bound", http.StatusRequestEntityTooLarge, true},
+		{http.MethodGet, "/no", "", http.StatusTooManyRequests, false},
+	} {
+		answer := httptest.NewRecorder()
+		w := &deadlines{ResponseWriter: answer}
+		h.public.Handler.ServeHTTP(w, httptest.NewRequest(test.method, test.target, strings.NewReader(test.body)))
+		if answer.Code != test.status || (len(w.set) == 1) != test.bounded {
+			t.Errorf("%s %s: status %d, deadlines %v", test.method, test.target, answer.Code, w.set)
+		}
+		if len(w.set) > 0 && (time.Until(w.set[0]) > leftTimeout || time.Until(w.set[0]) < leftTimeout/2) {
+			t.Errorf("%s %s: deadlines %v", test.method, test.target, w.set)
 		}
 	}
 }

@@ -34,6 +34,7 @@ type exchange struct {
 	path     string // what the log shows in the path's place, where that holds an identity; else ""
 	failure  string // why there is no answer of the upstream's
 	upstream time.Duration
+	unread   bool // the request has a body, and nobody bounds how long it takes to come
 }
 
 // exchanges are used again; what is in them belongs to one request at a time.
@@ -52,7 +53,7 @@ func exchangeOf(ctx context.Context) *exchange {
 func (g *Gateway) desk(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchanges.Get().(*exchange)
-		*x = exchange{ResponseWriter: w, begun: now(), result: telemetry.Malformed, of: g}
+		*x = exchange{ResponseWriter: w, begun: now(), result: telemetry.Malformed, of: g, unread: r.ContentLength != 0}
 		g.inFlight.Add(1)
 		g.o.Telemetry.Begin()
 		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
@@ -162,6 +163,9 @@ func (x *exchange) WriteHeader(status int) {
 		x.status = status
 		if x.of.draining.Load() {
 			x.Header().Set("Connection", "close")
+		}
+		if x.unread { // net/http reads some of it before it sends the answer
+			_ = http.NewResponseController(x.ResponseWriter).SetReadDeadline(now().Add(leftTimeout))
 		}
 	}
 	x.ResponseWriter.WriteHeader(status)
