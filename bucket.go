@@ -32,6 +32,15 @@ func (r *Rule) fill(s *State, now Instant, d wide) {
 	s.At, s.Under = now, r
 }
 
+// join makes the last place in a leaky bucket's queue a new one: its instant, or
+// the next that is free. A queue that was empty begins anew.
+func (s *State) join(now Instant) {
+	if s.Under != nil {
+		now = max(now, s.Place+1)
+	}
+	s.Place = now
+}
+
 func (r *Rule) bucketTake(c *Cell, now Instant, cost int64, out *Taken, attempts bool) {
 	level := r.level(c, now)
 	s := &c.State
@@ -43,7 +52,7 @@ func (r *Rule) bucketTake(c *Cell, now Instant, cost int64, out *Taken, attempts
 	case out.Allowed:
 		if r.limit.Algorithm == LeakyBucket {
 			out.Delay = micros(level.up(r.p))
-			s.Place = max(now, s.Place+1)
+			s.join(now)
 		} else {
 			out.Delay = micros(retry)
 		}
@@ -56,7 +65,7 @@ func (r *Rule) bucketTake(c *Cell, now Instant, cost int64, out *Taken, attempts
 			level = r.capacity
 		}
 		if r.limit.Algorithm == LeakyBucket {
-			s.Place = max(now, s.Place+1)
+			s.join(now)
 		}
 		r.fill(s, now, level)
 		c.Changed = true
@@ -130,7 +139,7 @@ func (r *Rule) bucketSettle(c *Cell, now Instant, taken Receipt, actual int64) {
 		debt = level // a deeper debt is left as it is
 	}
 	if r.limit.Algorithm == LeakyBucket {
-		s.Place = max(now, s.Place+1)
+		s.join(now)
 	}
 	r.fill(s, now, debt)
 	c.Changed = true

@@ -237,6 +237,24 @@ func TestSettleAfterAClockFault(t *testing.T) {
 	}
 }
 
+// TestPlacesInAQueueBefore1970 gives back in a leaky bucket, whose places are
+// instants, as after 1970: the last gets its units back, one of a queue that was
+// empty since gets none.
+func TestPlacesInAQueueBefore1970(t *testing.T) {
+	rule := compile(t, comporta.Limit{Algorithm: comporta.LeakyBucket, Limit: 1, Window: time.Second, Burst: 5})
+	for _, start := range []comporta.Instant{at(12, 0, 0), 0, -1, -at(12, 0, 0)} {
+		var b bench
+		left := b.take(rule, start-10_000_000, 5).Receipt
+		last := b.take(rule, start, 3).Receipt
+		if d := b.settle(rule, start, left, 0); d.Remaining != 2 {
+			t.Errorf("at %d: %d remaining, want 2: an empty queue's place was given back", start, d.Remaining)
+		}
+		if d := b.settle(rule, start, last, 1); d.Remaining != 4 {
+			t.Errorf("at %d: %d remaining, want 4: the last was not given back", start, d.Remaining)
+		}
+	}
+}
+
 func TestHeadersNameTheWindow(t *testing.T) {
 	for _, tt := range []struct {
 		limit comporta.Limit
