@@ -1,10 +1,8 @@
 package httplimit
 
 import (
-	"context"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/comporta/comporta/identity"
 	"github.com/comporta/comporta/policy"
@@ -94,23 +92,14 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.text = answer.work(v, &g.sets, d.text[:0])
 	delay := v.Delay
 	g.desks.Put(d)
-	if delay > 0 && !wait(r.Context(), delay) {
-		answer.put(w.Header(), &g.sets)
-		g.answerProblem(w, r, http.StatusServiceUnavailable, "The wait for the request's turn was cut short.")
-		return
+	if delay > 0 {
+		there := false
+		if r, there = wait(r, delay); !there {
+			answer.put(w.Header(), &g.sets)
+			g.answerProblem(w, r, http.StatusServiceUnavailable, "The wait for the request's turn was cut short.")
+			return
+		}
 	}
 	defer answer.finish()
 	g.next.ServeHTTP(answer, r)
-}
-
-// wait waits for d; false if the context, and with it the client, is gone first.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -250,8 +250,15 @@ func must(r *http.Request, err error) *http.Request {
 	return r
 }
 
-// A client that hangs up ends the wait, and the handler does not run.
+// A client that hangs up ends the wait, and the handler does not run: also
+// behind a body, which net/http would not look past by itself.
 func TestHangingUpEndsTheWait(t *testing.T) {
+	for _, body := range []string{"", "hello"} {
+		hangUpDuringTheWait(t, body)
+	}
+}
+
+func hangUpDuringTheWait(t *testing.T, body string) {
 	l := perAddress(t, "a", "1/h", comporta.TokenBucket)
 	l.Limit.MaxWait = 2 * time.Hour
 	limit, _ := enforce(t, &policy.Policy{Limits: []*policy.Limit{l}}, httplimit.Options{})
@@ -274,7 +281,7 @@ func TestHangingUpEndsTheWait(t *testing.T) {
 		<-arrived
 		hangUp()
 	}()
-	if r, err := server.Client().Do(must(http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil))); err == nil {
+	if r, err := server.Client().Do(must(http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader(body)))); err == nil {
 		t.Error("answered:", r.Status)
 	}
 	<-left

@@ -1,11 +1,16 @@
 package httplimit_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -69,4 +74,35 @@ func TestWaitEndsWithTheContext(t *testing.T) {
 			t.Errorf("%s, the handler ran %d times", got, ran)
 		}
 	})
+}
+
+// A body comes whole to a handler that had to wait, and with the error that it
+// ends with, where it has one.
+func TestBodiesOutlastTheWait(t *testing.T) {
+	for _, size := range []int{1, 5, 64 << 10, 64<<10 + 1, 300_000} {
+		for _, fault := range []error{nil, errors.New("odd")} {
+			synctest.Test(t, func(t *testing.T) {
+				limit, _ := enforce(t, &policy.Policy{Limits: []*policy.Limit{perAddress(t, "a", "1/s burst 4", comporta.LeakyBucket)}}, httplimit.Options{})
+				var got []byte
+				var err error
+				h := limit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					got, err = io.ReadAll(r.Body)
+					r.Body.Close()
+				}))
+				sent := bytes.Repeat([]byte("x"), size)
+				for range 2 { // the second one waits
+					body := io.Reader(bytes.NewReader(sent))
+					if fault != nil {
+						body = io.MultiReader(body, iotest.ErrReader(fault))
+					}
+					if r := ask(h, httptest.NewRequest(http.MethodPost, "/", body)); r.StatusCode != http.StatusOK {
+						t.Fatal(r.Status)
+					}
+					if !bytes.Equal(got, sent) || err != fault {
+						t.Errorf("%d bytes: %d came, and %v, want %v", size, len(got), err, fault)
+					}
+				}
+			})
+		}
+	}
 }
