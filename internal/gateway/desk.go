@@ -34,6 +34,7 @@ type exchange struct {
 	path     string // what the log shows in the path's place, where that holds an identity; else ""
 	failure  string // why there is no answer of the upstream's
 	upstream time.Duration
+	windowed bool // the answer goes over HTTP/2: see hurry
 	unread   bool // the request has a body, and nobody bounds how long it takes to come
 }
 
@@ -53,7 +54,7 @@ func exchangeOf(ctx context.Context) *exchange {
 func (g *Gateway) desk(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchanges.Get().(*exchange)
-		*x = exchange{ResponseWriter: w, begun: now(), result: telemetry.Malformed, of: g, unread: r.ContentLength != 0}
+		*x = exchange{ResponseWriter: w, begun: now(), result: telemetry.Malformed, of: g, windowed: r.ProtoMajor == 2, unread: r.ContentLength != 0}
 		g.inFlight.Add(1)
 		g.o.Telemetry.Begin()
 		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
@@ -67,6 +68,7 @@ func (g *Gateway) desk(next http.Handler) http.Handler {
 			} else if x.status == 0 {
 				x.status = http.StatusOK // the handler wrote nothing: net/http says so
 			}
+			x.hurry()
 			g.leave(x, r)
 			if broken != nil {
 				panic(http.ErrAbortHandler) // closes the connection, so that no half an answer looks whole
@@ -175,7 +177,9 @@ func (x *exchange) Write(p []byte) (int, error) {
 	if x.status == 0 {
 		x.WriteHeader(http.StatusOK)
 	}
+	x.hurry()
 	n, err := x.ResponseWriter.Write(p)
+	x.rest()
 	x.bytes += int64(n)
 	return n, err
 }
