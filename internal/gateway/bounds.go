@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -23,7 +25,8 @@ var errSlowBody = errors.New("the request's body did not come in time")
 
 // bounds stands before the proxy: a body over the bound is refused with 413, at
 // once where its length is known; one that stops coming is given up; a CONNECT,
-// which asks for a tunnel past the limits, is refused.
+// which asks for a tunnel past the limits, is refused, and so are methods and
+// hosts that an upstream might read as others than those that limits matched.
 func (g *Gateway) bounds(next http.Handler) http.Handler {
 	most := g.o.Server.MaxBodyBytes
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -34,6 +37,12 @@ func (g *Gateway) bounds(next http.Handler) http.Handler {
 		case r.ContentLength > most:
 			exchangeOf(r.Context()).failure = "body_too_large"
 			g.answerTooLarge(w, r, most)
+			return
+		case !isMethod(r.Method):
+			g.problem(w, r, http.StatusBadRequest, "The request was refused: the method is not written in capitals.")
+			return
+		case !isHost(r.Host):
+			g.problem(w, r, http.StatusBadRequest, "The request was refused: the host could be read in more than one way.")
 			return
 		case r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody:
 			b := &body{ReadCloser: http.MaxBytesReader(w, r.Body, most), deadline: http.NewResponseController(w)}
@@ -93,4 +102,35 @@ func (b *body) leave() { b.release(now().Add(bodyTimeout)) }
 
 func (g *Gateway) answerTooLarge(w http.ResponseWriter, r *http.Request, most int64) {
 	g.problem(w, r, http.StatusRequestEntityTooLarge, fmt.Sprintf("The request's body is over %d bytes.", most))
+}
+
+// isMethod says whether a method has no small letters. "get" is not GET, but some
+// upstreams take it for that.
+func isMethod(s string) bool {
+	for i := range len(s) {
+		if 'a' <= s[i] && s[i] <= 'z' {
+			return false
+		}
+	}
+	return true
+}
+
+// isHost says whether a host is a name or an IPv6 address in brackets, with one
+// port at most. What net/http lets through besides is read in many ways: from
+// a.example:80:80 some take the port off at the first colon. HTTP/1.0 has an
+// empty one.
+func isHost(s string) bool {
+	name := s
+	if colon := strings.LastIndexByte(s, ':'); colon >= 0 && !strings.HasSuffix(s, "]") {
+		if strings.Trim(s[colon+1:], "0123456789") != "" {
+			return false
+		}
+		name = s[:colon]
+	}
+	if strings.HasPrefix(name, "[") {
+		address, err := netip.ParseAddr(strings.TrimSuffix(name[1:], "]"))
+		return err == nil && address.Is6() && address.Zone() == "" && strings.HasSuffix(name, "]")
+	}
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
+	return strings.Trim(name, letters) == "" && !strings.Contains(name, "..")
 }
