@@ -60,7 +60,7 @@ func tellDemo(w io.Writer, g *gateway.Gateway) {
       200 OK; RateLimit-Limit: 5, RateLimit-Remaining: 4
 
   for i in 1 2 3 4 5 6; do curl -s -o /dev/null -w '%%{http_code} ' %s/hello; done
-      200 for what is left of the five, then 429; one more passes each 6 s
+      200 for what is left of the five, then 429; after that, one more every 6 s
 
 Your own API: comporta serve --upstream http://127.0.0.1:9000 --limit 100/min
 `, demoLimit, url, url)

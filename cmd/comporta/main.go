@@ -21,9 +21,9 @@ import (
 // commands are the words after comporta.
 type commands struct {
 	Serve    serveCmd    `cmd:"" help:"Limit the requests to an upstream. With no flags: a demonstration."`
-	Check    checkCmd    `cmd:"" help:"Check a policy file and print it as understood."`
+	Check    checkCmd    `cmd:"" help:"Check a policy file and print how it is understood."`
 	Schema   schemaCmd   `cmd:"" help:"Print the JSON Schema of policy files."`
-	Simulate simulateCmd `cmd:"" help:"Play written-down arrivals against a limit."`
+	Simulate simulateCmd `cmd:"" help:"Try a limit on arrivals that you write down."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 }
 

@@ -27,11 +27,11 @@ type serveCmd struct {
 	Algorithm string `placeholder:"NAME" help:"Without a file: token_bucket (the default), leaky_bucket, fixed_window, sliding_counter or sliding_log."`
 	Per       string `placeholder:"WHO" help:"Without a file: whose budget it is: address (the default), everyone, or header:NAME."`
 
-	Listen     string        `placeholder:"HOST:PORT" help:"Where clients come in (default: the file's, or 127.0.0.1:8080)."`
-	Metrics    string        `placeholder:"HOST:PORT" help:"Where /healthz, /readyz and /metrics are; off for nowhere (default: the file's, or 127.0.0.1:9901)."`
+	Listen     string        `placeholder:"HOST:PORT" help:"Where clients connect (default: the file's, or 127.0.0.1:8080)."`
+	Metrics    string        `placeholder:"HOST:PORT" help:"Where /healthz, /readyz and /metrics are served; off for nowhere (default: the file's, or 127.0.0.1:9901)."`
 	Log        string        `placeholder:"FORMAT" enum:"auto,json,text" default:"auto" help:"How logs are written: json, text, or auto (the default): text in the demonstration, json otherwise."`
 	AccessLog  bool          `negatable:"" default:"true" help:"Write a line for each request to the standard output (default: yes)."`
-	DrainDelay time.Duration `default:"1s" placeholder:"TIME" help:"When stopping, how long new connections are still taken while /readyz says 503 (default: 1s)."`
+	DrainDelay time.Duration `default:"1s" placeholder:"TIME" help:"When stopping, how long new connections are still accepted while /readyz says 503 (default: 1s)."`
 }
 
 // Run serves until the context ends.
@@ -73,9 +73,9 @@ func (c *serveCmd) config(std *streams) (*config.Config, error) {
 	case c.Config != "":
 		cfg, err = load(c.Config, std)
 	case c.Upstream == "":
-		return nil, errors.New("--limit, --algorithm and --per want the API that they protect: add --upstream URL")
+		return nil, errors.New("--limit, --algorithm and --per need an API to protect: add --upstream URL")
 	case c.Limit == "":
-		return nil, errors.New("--upstream wants a limit: add --limit 100/min")
+		return nil, errors.New("--upstream needs a limit: add --limit 100/min")
 	default:
 		cfg, err = config.Quick(config.QuickOptions{Upstream: c.Upstream, Limit: c.Limit, Algorithm: c.Algorithm, Per: c.Per})
 	}

@@ -20,10 +20,10 @@ type simulateCmd struct {
 	Algorithm string `placeholder:"NAME" help:"token_bucket (the default), leaky_bucket, fixed_window, sliding_counter, sliding_log; or all, to compare the five."`
 	At        string `placeholder:"ARRIVALS" help:"What arrives, like '7@0s,3@2s,10@10s'."`
 	Cost      int64  `default:"1" placeholder:"UNITS" help:"What each request costs where its arrival does not say (default: 1; 0 only looks)."`
-	MaxWait   string `placeholder:"TIME" help:"Let a token_bucket delay what is over it by at most so long."`
+	MaxWait   string `placeholder:"TIME" help:"Let a token_bucket delay what is over it, by at most this long."`
 	Charge    string `default:"admitted" enum:"admitted,attempts" help:"Which requests are charged: admitted (the default) or attempts."`
 	Start     string `default:"0" placeholder:"TIME" help:"The instant of time 0: a time after the start of a window, like 30s, or a date like 2026-10-25T00:30:00Z."`
-	SVG       string `name:"svg" placeholder:"FILE" help:"Draw the timeline as a picture, too; - for the standard output alone."`
+	SVG       string `name:"svg" placeholder:"FILE" help:"Also draw the timeline as a picture; - draws it on the standard output, and nothing else."`
 	JSON      bool   `name:"json" help:"Write one line of JSON instead of a table and a timeline."`
 	Vectors   string `placeholder:"FILE" help:"Answer takes and settles from JSON lines instead; - for the standard input."`
 }
@@ -36,7 +36,7 @@ func (simulateCmd) Help() string {
     BURST    = COUNT "@" TIME [ "every" TIME ] [ "cost" UNITS ]
     TIME     = 0 | 2s | 59.9s | 1m30s | 500ms | 250us | 7d
 
-so that '7@0s, 3@2s' is seven at once and three more two seconds later, and '30@0s every 100ms cost 2' is thirty of two units each, one each 100 ms. They are asked in order of time, those of one instant as they are written. Time 0 is the start of a window; the client is new.
+so that '7@0s, 3@2s' is seven at once and three more two seconds later, and '30@0s every 100ms cost 2' is thirty, one every 100 ms, of two units each. They are decided in order of time, those of the same instant in the order written. Time 0 is the start of a window; the client is new.
 
 Limits are written
 
@@ -44,7 +44,7 @@ Limits are written
     QUOTA    = COUNT "/" ( day | week | month | year )
     PERIOD   = s | min | h | a duration such as 500ms, 2m30s, 24h, 7d
 
-With --algorithm all, numbers that an algorithm has no use for are left out, with a note. In the timeline, arrivals stand above the axis and what was admitted below it, at the time when it goes on: after its delay, where there is one.
+With --algorithm all, numbers that an algorithm cannot use are left out, with a note. In the timeline, arrivals stand above the axis and what was admitted below it, at the time when it goes on, after any delay.
 
 Each line of --vectors is a limit with takes and settles on one new client; the same lines are written with each "want" replaced by "got", the decision made here. There, a retry_after_us of -1 is never.`
 }
