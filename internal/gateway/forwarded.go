@@ -4,15 +4,57 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
+	"slices"
 	"strings"
 
+	"github.com/comporta/comporta/identity"
 	"github.com/comporta/comporta/internal/telemetry"
+	"github.com/comporta/comporta/policy"
 )
 
-// claims are the fields by which proxies tell upstreams who asks. From a peer
-// that is not trusted they are not passed on; httputil.ReverseProxy takes away
-// Forwarded and X-Forwarded-For, -Host and -Proto itself.
-var claims = [...]string{"X-Real-Ip", "X-Forwarded-Port", "X-Forwarded-Prefix"}
+// claims are the fields by which proxies tell upstreams who asks, and for what:
+// some upstreams take the path from the last two, which no limit has matched.
+// From a peer that is not trusted they are not passed on, nor is any other of
+// X-Forwarded; httputil.ReverseProxy takes away Forwarded itself.
+var claims = [...]string{"X-Real-Ip", "X-Original-Url", "X-Rewrite-Url"}
+
+// dropClaims takes away what only a trusted peer may say.
+func (g *Gateway) dropClaims(h http.Header) {
+	for _, name := range claims {
+		delete(h, name)
+	}
+	delete(h, g.address.HeaderName())
+	for name := range h {
+		if strings.HasPrefix(name, "X-Forwarded-") {
+			delete(h, name)
+		}
+	}
+}
+
+// dropDoubles takes away fields that some upstreams (CGI, WSGI, PHP) cannot tell
+// from those that the gateway goes by: X_API_Key and X-API-Key are one to them.
+func (g *Gateway) dropDoubles(h http.Header) {
+	for name := range h {
+		if strings.IndexByte(name, '_') < 0 {
+			continue
+		}
+		plain := http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
+		if strings.HasPrefix(plain, "X-Forwarded-") || slices.Contains(claims[:], plain) || slices.Contains(g.headers, plain) {
+			delete(h, name)
+		}
+	}
+}
+
+// headersOf are the headers that a policy tells clients apart by.
+func headersOf(limits []*policy.Limit, address *identity.Address) []string {
+	names := []string{"Forwarded", address.HeaderName()}
+	for _, l := range limits {
+		if h, ok := l.Per.(identity.Header); ok {
+			names = append(names, h.Name())
+		}
+	}
+	return names
+}
 
 // forward says on an outgoing request who asked, under which host, and how. A
 // trusted peer's own words stay: the chain of addresses goes on, the host and the
@@ -22,11 +64,9 @@ func (g *Gateway) forward(pr *httputil.ProxyRequest) {
 	peer := peerOf(pr.In)
 	trusted := g.address.Trusts(peer)
 	if !trusted {
-		for _, name := range claims {
-			delete(out, name)
-		}
-		delete(out, g.address.HeaderName())
+		g.dropClaims(out)
 	}
+	g.dropDoubles(out)
 	chain := ""
 	if peer.IsValid() {
 		chain = peer.String()

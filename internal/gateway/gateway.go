@@ -42,6 +42,7 @@ type Gateway struct {
 	log      *slog.Logger
 	address  *identity.Address
 	problem  func(w http.ResponseWriter, r *http.Request, status int, detail string) // answers in the upstream's place
+	headers  []string                                                                // that clients are told apart by, and the forwarding one
 	byPath   bool                                                                    // a limit is per a part of the path
 	public   *http.Server
 	listener *listener
@@ -65,6 +66,7 @@ func New(o Options) (*Gateway, error) {
 	if g.address == nil {
 		g.address = new(identity.Address) // which believes the socket alone
 	}
+	g.headers = headersOf(o.Engine.Limits(), g.address)
 	g.byPath = slices.ContainsFunc(o.Engine.Limits(), isPerPath)
 	g.public = &http.Server{
 		ReadHeaderTimeout:            o.Server.Timeouts.ReadHeader,
