@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"runtime"
 	"strings"
 	"sync"
@@ -29,10 +30,11 @@ type exchange struct {
 	status   int // 0 until there is one
 	bytes    int64
 	result   telemetry.Result
-	denied   string // the names of the limits that denied, with commas
-	shadow   string // the names of the shadow limits that would have
-	path     string // what the log shows in the path's place, where that holds an identity; else ""
-	failure  string // why there is no answer of the upstream's
+	denied   string   // the names of the limits that denied, with commas
+	shadow   string   // the names of the shadow limits that would have
+	asked    *url.URL // as limits matched it
+	path     string   // what the log shows in the path's place, where that holds an identity; else ""
+	failure  string   // why there is no answer of the upstream's
 	upstream time.Duration
 	windowed bool // the answer goes over HTTP/2: see hurry
 	unread   bool // the request has a body, and nobody bounds how long it takes to come
@@ -109,7 +111,7 @@ func faultAt() string {
 func (g *Gateway) observe(v *policy.Verdict, r *http.Request) {
 	g.o.Telemetry.Observe(v)
 	x := exchangeOf(r.Context())
-	x.result = telemetry.Allowed
+	x.asked, x.result = r.URL, telemetry.Allowed
 	if !v.Allowed {
 		x.result = telemetry.Denied
 	}
@@ -207,7 +209,7 @@ func (g *Gateway) logAccess(x *exchange, r *http.Request) {
 	case x.result == telemetry.Malformed:
 		path = "(malformed)" // nobody knows what is in it
 	case path == "":
-		path = cut(r.URL.Path, 256)
+		path = cut(x.asked.EscapedPath(), 256) // escaped, it has nothing that a terminal obeys
 	}
 	rec := slog.NewRecord(x.begun, slog.LevelInfo, "request", 0)
 	var room [12]slog.Attr

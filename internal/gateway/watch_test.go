@@ -77,6 +77,7 @@ func TestTheAccessLogTellsWhatHappened(t *testing.T) {
 	get(t, c, h.url+"/b")
 	get(t, c, h.url+"/b")
 	get(t, c, h.url+"/"+strings.Repeat("x", 1000))
+	get(t, c, h.url+"/x/../%c2%9b31m/%E2%80%AE") // what terminals obey, and what turns text around
 	h.stop()
 	<-h.ended
 	h.ended <- nil
@@ -99,6 +100,7 @@ func TestTheAccessLogTellsWhatHappened(t *testing.T) {
 		"client=127.0.0.1 method=GET path=/b status=200 verdict=allowed",
 		"client=127.0.0.1 method=GET path=/b status=200 verdict=allowed shadow=c",
 		"client=127.0.0.1 method=GET path=/" + strings.Repeat("x", 255) + "... status=200 verdict=allowed shadow=c",
+		"client=127.0.0.1 method=GET path=/%C2%9B31m/%E2%80%AE status=200 verdict=allowed shadow=c",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
