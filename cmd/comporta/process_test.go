@@ -35,7 +35,13 @@ type process struct {
 
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: exec.Command(build(t), args...)}
+	return launch(t, build(t), args...)
+}
+
+// launch starts a program that is built.
+func launch(t *testing.T, program string, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command(program, args...)}
 	out, err := p.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
