@@ -21,7 +21,7 @@ func (sh *shard) look(s *Store, h hash, now comporta.Instant) (d comporta.Taken,
 		// Its windows' offset comes from the key's text, which is not kept. At the
 		// latest it is full one fill time after its last change.
 		left := rule.FillTime() - now.Sub(c.State.At)
-		d.FullAfter, d.Remaining = max(0, left), rule.Full()-c.State.Cur
+		d.FullAfter, d.Remaining = max(0, left), rule.Full()-c.State.Cur-c.State.Prev // at the least
 		return d, rule, left <= 0
 	}
 	rule.Advance(&c, now, 0, &d)
@@ -115,17 +115,17 @@ func (s *Store) makeRoom(now comporta.Instant) bool {
 		sampled = 0
 	)
 	enough := func() bool { return sampled >= sampleSize && bestIn >= 0 || sampled >= largestSample }
-	start := int(s.turn.Add(0x9e3779b97f4a7c15) >> 32)
-	for i := range shards {
+	start := s.turn.Add(0x9e3779b97f4a7c15) >> 32
+	for i := range uint64(shards) {
 		if enough() {
 			break
 		}
-		shard := (start + i) % shards
+		shard := int((start + i) % shards)
 		sh := &s.shards[shard]
 		seq := sh.lock()
 		t := sh.table()
 		for j := range t.slots {
-			slot := (uint64(start)*0x9e37 + j) % t.slots
+			slot := (start*0x9e37 + j) % t.slots
 			words := t.read(slot)
 			if slotRule(words[1]) == noRule {
 				continue
@@ -138,7 +138,7 @@ func (s *Store) makeRoom(now comporta.Instant) bool {
 				sh.unlock(seq)
 				return true
 			}
-			if d.Remaining > 0 && rule.FillTime() < dropsAfter && d.FullAfter < least {
+			if mayGo(&d, rule) && d.FullAfter < least {
 				if _, overflow := s.spill.Load(h); !overflow {
 					best, bestIn, least = h, shard, d.FullAfter
 				}
@@ -157,8 +157,16 @@ func (s *Store) makeRoom(now comporta.Instant) bool {
 	defer sh.unlock(seq)
 	var c comporta.Cell
 	if at := sh.load(s, best, &c); at.ok {
-		sh.drop(s, best, at, sh.ringOf(s, best, at))
-		s.stats.evicted.Add(1)
+		// Takes may have emptied it since it was looked at: then look for another.
+		if d, rule, full := sh.look(s, best, now); full || mayGo(&d, rule) {
+			sh.drop(s, best, at, sh.ringOf(s, best, at))
+			s.stats.evicted.Add(1)
+		}
 	}
 	return true
+}
+
+// mayGo says whether a key that is not full may be dropped.
+func mayGo(d *comporta.Taken, rule *comporta.Rule) bool {
+	return d.Remaining > 0 && rule.FillTime() < dropsAfter
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -182,13 +183,27 @@ func (s *Store) hash(k *comporta.Key) hash {
 	return hash{h.hi, h.lo & hashMask}
 }
 
-// overflow is the hash of a limit's overflow key: no client's, whatever it is called.
-func (s *Store) overflow(limit string) hash {
+// overflow is the hash of a limit's overflow key: no client's, whatever it is
+// called. Where others of one step have it already, it is the limit's next one.
+func (s *Store) overflow(limit string, others []hash) hash {
 	other := hashKey{^s.key[0], s.key[1]}
-	h := other.sum(&comporta.Key{Limit: limit})
-	h.lo &= hashMask
-	s.spill.Store(h, struct{}{})
-	return h
+	for key := (comporta.Key{Limit: limit}); ; key.Identity += "+" {
+		h := other.sum(&key)
+		h.lo &= hashMask
+		if !slices.Contains(others, h) {
+			s.spill.Store(h, struct{}{})
+			return h
+		}
+	}
+}
+
+// phase is the key's, or the overflow key's where h is of that: its windows must
+// not move with every client that comes by.
+func (s *Store) phase(key *comporta.Key, h hash) uint64 {
+	if h != s.hash(key) {
+		return comporta.Key{Limit: key.Limit}.Phase()
+	}
+	return key.Phase()
 }
 
 func (h hash) shard() int { return int(h.lo >> shardShift) }

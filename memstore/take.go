@@ -103,7 +103,7 @@ func (s *Store) takeAll(b *batch, takes []comporta.Take, now comporta.Instant, o
 			// No key may be dropped: the new ones share their limits' overflow keys.
 			for i := range takes {
 				if !b.found[i].ok {
-					b.hashes[i] = s.overflow(takes[i].Key.Limit)
+					b.hashes[i] = s.overflow(takes[i].Key.Limit, b.hashes[:i])
 					s.stats.overflowed.Add(1)
 				}
 			}
@@ -124,7 +124,7 @@ func (s *Store) tryAll(b *batch, takes []comporta.Take, now comporta.Instant, ou
 		*c = comporta.Cell{}
 		b.found[i] = s.shards[b.hashes[i].shard()].load(s, b.hashes[i], c)
 		if takes[i].Rule.NeedsPhase(&c.State) {
-			c.State.Phase = takes[i].Key.Phase()
+			c.State.Phase = s.phase(&takes[i].Key, b.hashes[i])
 		}
 	}
 	comporta.AdvanceAll(takes, b.cells, now, out)
@@ -186,7 +186,7 @@ func (s *Store) settle(t *comporta.Settlement, now comporta.Instant, d *comporta
 	h := s.hash(&t.Key)
 	for !s.trySettle(t, h, now, d) {
 		if !s.makeRoom(now) {
-			h = s.overflow(t.Key.Limit)
+			h = s.overflow(t.Key.Limit, nil)
 		}
 	}
 }
@@ -200,7 +200,7 @@ func (s *Store) trySettle(t *comporta.Settlement, h hash, now comporta.Instant, 
 	at := sh.load(s, h, &c)
 	phase := uint64(0)
 	if t.Rule.NeedsPhase(&c.State) {
-		phase = t.Key.Phase()
+		phase = s.phase(&t.Key, h)
 	}
 	c.State.Phase = phase
 	t.Rule.Settle(&c, now, t.Taken, t.Actual)
