@@ -73,6 +73,8 @@ func TestParseLimitSaysWhatIsWrong(t *testing.T) {
 		{"5/999us", `limit: a window of 999µs is out of range: from 1ms to 400 days`},
 		{"5/401d", `limit: a window of 9624h0m0s is out of range: from 1ms to 400 days`},
 		{"100/day", "limit: a day is a calendar period: write 100/24h, or `quota: 100/day`"},
+		{"100/d", "limit: a day is a calendar period: write 100/24h, or `quota: 100/day`"},
+		{"100/m", "limit: m alone could be a minute or a month: write 100/min, or `quota: 100/month`"},
 		{"100/week", "limit: a week is a calendar period: write `quota: 100/week`, or a duration such as 100/7d"},
 		{"100/month", "limit: a month is a calendar period: write `quota: 100/month`, or a duration such as 100/30d"},
 		{"100/year", "limit: a year is a calendar period: write `quota: 100/year`, or a duration such as 100/365d"},

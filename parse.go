@@ -126,11 +126,13 @@ func parsePeriod(count, text string) (time.Duration, error) {
 		}
 	}
 	switch text {
-	case "day":
+	case "day", "d":
 		return 0, wrong("limit", "a day is a calendar period: write %s/24h, or `quota: %s/day`", count, count)
 	case "week", "month", "year":
 		return 0, wrong("limit", "a %s is a calendar period: write `quota: %s/%s`, or a duration such as %s/%s",
 			text, count, text, count, map[string]string{"week": "7d", "month": "30d", "year": "365d"}[text])
+	case "m":
+		return 0, wrong("limit", "m alone could be a minute or a month: write %s/min, or `quota: %s/month`", count, count)
 	case "":
 		return 0, wrong("limit", "the period is missing: write it like %s/min", count)
 	}

@@ -54,6 +54,8 @@ func quickPer(said string) (*node, Problems) {
 	switch {
 	case said == "":
 		return given("--per", "address"), nil
+	case said == "header" || !named && strings.Contains(said, "-"):
+		return given("", "address"), Problems{place{file: "--per"}.problem(fmt.Sprintf("unknown %q", said), "a header is written header:NAME, as header:X-API-Key")}
 	case !named:
 		return given("--per", said), nil
 	case kind == "header":

@@ -37,6 +37,7 @@ func TestQuickNamesTheFlag(t *testing.T) {
 		{func(q *QuickOptions) { q.Algorithm, q.Limit = "sliding_log", "5/s burst 10" }, "--limit: burst: is for token_bucket and leaky_bucket only, not for sliding_log (leave the burst out, or give it to a token_bucket or leaky_bucket that can fill it)"},
 		{func(q *QuickOptions) { q.Per = "adress" }, "--per: unknown per \"adress\" (did you mean \"address\"?)"},
 		{func(q *QuickOptions) { q.Per = "header:" }, "--per: header is empty (write it like X-Tenant)"},
+		{func(q *QuickOptions) { q.Per = "X-Key" }, "--per: unknown \"X-Key\" (a header is written header:NAME, as header:X-API-Key)"},
 		{func(q *QuickOptions) { q.Per = "cookie:x" }, "--per: unknown \"cookie:\" (one of address, everyone, header:NAME)"},
 		{func(q *QuickOptions) { q.Per = "path:id" }, "--per: path:id needs a pattern to take {id} from (write a policy file, with match: and per: {path: id})"},
 		{func(q *QuickOptions) { q.Per, q.Limit = "cookie:x", "" }, "--per: unknown \"cookie:\" (one of address, everyone, header:NAME)\n--limit: limit is empty (write it like 100/min)"},
