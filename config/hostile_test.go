@@ -75,6 +75,20 @@ func steps(n int) string {
 	return b.String()
 }
 
+// Names go on to terminals, logs, header fields and the file system.
+func TestControlCharactersAreNoPartOfText(t *testing.T) {
+	for _, text := range []string{
+		`limits: [{name: a, per: address, limit: 1/s, match: "GET /\x1b[31m"}]`,
+		`secret_file: "a\x1b[2J"`, "secret_file: |\n  a\n", `store: {memory: {save: "a\0"}}`,
+		`cors: {origins: ["https://a\r\n.example"]}`, `cors: {origins: ["https://a\u009b"]}`,
+	} {
+		_, err := Parse("policy.yaml", []byte(text+"\n"))
+		if err == nil || !strings.Contains(err.Error(), "control character") || strings.ContainsAny(err.Error(), "\x00\x1b\r\u009b") {
+			t.Errorf("%s: %q", text, err)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, folder := range []string{"good", "bad"} {
 		found, _ := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))

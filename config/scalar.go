@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/comporta/comporta"
 )
@@ -53,6 +54,8 @@ func (r *reader) text(n *node, what, example string) (string, bool) {
 		r.wrongKind(n, what, "text, such as "+example)
 	case strings.TrimSpace(n.text) == "":
 		r.fault(n, what+" is empty", "write it like "+example)
+	case strings.ContainsFunc(n.text, unicode.IsControl):
+		r.fault(n, what+" has a line feed or another control character in it", "write it like "+example)
 	case strings.Contains(n.text, "${"):
 		r.fault(n, "${…} is not expanded", "write the value itself: a policy reads nothing from the environment")
 	default:
