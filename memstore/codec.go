@@ -163,7 +163,7 @@ func decodeState(b []byte, rules []*comporta.Rule) (key saved, rest []byte, err 
 func plausible(s *comporta.State) bool {
 	within := func(n, most int64) bool { return n >= 0 && n <= most }
 	return within(s.Cur, 2*comporta.MaxUnits) && within(s.Prev, 2*comporta.MaxUnits) &&
-		within(s.Full, 3*comporta.MaxFill.Microseconds()) && within(s.Part, comporta.MaxUnits) &&
+		within(s.Full, 2*comporta.MaxFill.Microseconds()+1) && within(s.Part, comporta.MaxUnits) &&
 		max(s.At, -s.At) < 1<<60 && max(s.Place, -s.Place) < 1<<60
 }
 

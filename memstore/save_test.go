@@ -271,6 +271,20 @@ func TestTheFileIsCompacted(t *testing.T) {
 	}
 }
 
+// A debt is at most one full budget: more of it would not even be a duration.
+func TestADebtPastAllBoundsIsDamage(t *testing.T) {
+	w := newWorld(t)
+	for years, damaged := range map[int64]bool{199: false, 299: true} {
+		state := comporta.State{At: 1, Full: years * comporta.MaxFill.Microseconds() / 100, Under: w.rules[0]}
+		b := appendRecord(head(hashKey{1, 2}), recordRule, encodeRule(w.rules[0]))
+		b = appendRecord(b, recordStates, appendState(nil, hash{1, 2}, 1, &state, nil))
+		_, log := w.read(t, copyFile(t, "", appendRecord(b, recordEnd, nil)...))
+		if got := strings.Contains(log.String(), "out of range"); got != damaged {
+			t.Errorf("%d years: damaged %v\n%s", years, got, log)
+		}
+	}
+}
+
 // Bytes that were never written by us, checksums and all, do no harm.
 func FuzzLoad(f *testing.F) {
 	rule, err := comporta.ParseLimit("7/3h")
