@@ -172,7 +172,7 @@ func viewLimit(l *policy.Limit) limitView {
 	v := limitView{
 		Name: l.Name, Line: l.Line, Match: texts(l.Match), Except: texts(l.Except), Per: perView(l.Per), per: l.Per.String(),
 		Algorithm: n.Algorithm.String(), Cost: []costView{}, Charge: n.Charge.String(), Stagger: n.Stagger,
-		Show: shown(l), Mode: modeNames[l.Mode],
+		Show: l.Shown(), Mode: modeNames[l.Mode],
 	}
 	if n.Calendar != nil {
 		v.Quota, v.StartsAt = n.String(), writeStart(n.Calendar)
@@ -202,15 +202,6 @@ func viewLimit(l *policy.Limit) limitView {
 }
 
 var modeNames = map[policy.Mode]string{policy.Enforce: "enforce", policy.Shadow: "shadow", policy.Off: "off"}
-
-// shown is whether clients are told of a limit.
-func shown(l *policy.Limit) bool {
-	if l.Show != nil {
-		return *l.Show
-	}
-	_, everyone := l.Per.(identity.Everyone)
-	return !everyone && l.Mode == policy.Enforce && !l.Limit.Unlimited
-}
 
 func perView(s identity.Source) any {
 	switch s := s.(type) {

@@ -216,12 +216,7 @@ func times(units int64, n int) int64 {
 }
 
 func (c *compiler) part(l *Limit, rule *comporta.Rule) part {
-	_, everyone := l.Per.(identity.Everyone)
-	shown := !everyone && l.Mode != Shadow && !l.Limit.Unlimited
-	if l.Show != nil {
-		shown = *l.Show
-	}
-	return part{l, rule, c.source(l.Per), shown, l.Limit.Unlimited}
+	return part{l, rule, c.source(l.Per), l.Shown(), l.Limit.Unlimited}
 }
 
 // source is the index of a source among the engine's: equal ones are asked once.

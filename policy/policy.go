@@ -68,6 +68,15 @@ type Limit struct {
 	Line int
 }
 
+// Shown says whether answers may tell of the limit: what Show says, or its default.
+func (l *Limit) Shown() bool {
+	if l.Show != nil {
+		return *l.Show
+	}
+	_, everyone := l.Per.(identity.Everyone)
+	return !everyone && l.Mode == Enforce && !l.Limit.Unlimited
+}
+
 // A Cost is what a request that matches takes. A nil Match is every request.
 type Cost struct {
 	Match *Pattern
