@@ -171,7 +171,7 @@ func ParseDuration(text string) (time.Duration, error) {
 		}
 		n, err := strconv.ParseInt(number, 10, 64)
 		if err != nil || n > (math.MaxInt64/1000-total)/units[unit].us {
-			return 0, wrong("duration", "%q is too long", text)
+			return 0, wrong("duration", "%q is too long: no limit takes more than 400 days", text)
 		}
 		total += n * units[unit].us
 		last, rest = unit, rest[digits+letters:]
