@@ -23,6 +23,7 @@ type savedRule struct {
 type savedCalendar struct {
 	Period    string `json:"period"`
 	Zone      string `json:"zone"`
+	Offset    int    `json:"offset_s"` // of the zone, for where its name is not known
 	Hour      int    `json:"hour,omitempty"`
 	Minute    int    `json:"minute,omitempty"`
 	Weekday   int    `json:"weekday,omitempty"`
@@ -36,11 +37,12 @@ func encodeRule(rule *comporta.Rule) []byte {
 		Algorithm: l.Algorithm.String(), Limit: l.Limit, Window: l.Window.Microseconds(), Burst: l.Burst, Stagger: l.Stagger,
 	}
 	if c := l.Calendar; c != nil {
-		zone := "UTC"
+		zone := time.UTC
 		if c.Zone != nil {
-			zone = c.Zone.String()
+			zone = c.Zone
 		}
-		saved.Calendar = &savedCalendar{c.Period.String(), zone, c.Hour, c.Minute, c.Weekday, c.MonthDay, int(c.YearMonth)}
+		_, offset := time.Unix(0, 0).In(zone).Zone()
+		saved.Calendar = &savedCalendar{c.Period.String(), zone.String(), offset, c.Hour, c.Minute, c.Weekday, c.MonthDay, int(c.YearMonth)}
 	}
 	b, err := json.Marshal(saved)
 	if err != nil {
@@ -68,8 +70,8 @@ func decodeRule(b []byte) (*comporta.Rule, error) {
 			return nil, fmt.Errorf("a rule: %w", err)
 		}
 		zone, err := time.LoadLocation(c.Zone)
-		if err != nil {
-			return nil, fmt.Errorf("a rule: %w", err)
+		if err != nil { // made by time.FixedZone; or this machine has no database of zones
+			zone = time.FixedZone(c.Zone, c.Offset)
 		}
 		l.Calendar = &comporta.Calendar{
 			Period: quota.Calendar.Period, Zone: zone, Hour: c.Hour, Minute: c.Minute,

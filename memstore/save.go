@@ -19,6 +19,9 @@ const saveEvery = 500 * time.Millisecond
 // that is more than twice its snapshot.
 const compactAfter = 1 << 20
 
+// longestSave is how many bytes of states a record holds, give or take a shard's.
+const longestSave = 64 << 20
+
 // saver writes the save file. One goroutine uses it: the background's, then Close's.
 type saver struct {
 	path   string
@@ -48,6 +51,9 @@ func (s *Store) open(path string) error {
 		return err
 	}
 	s.Sweep()
+	for s.stats.keys.Load() > s.maxKeys && s.makeRoom(s.clock.now()) {
+		// The bound is smaller than it was: no take need wait for that.
+	}
 	return nil
 }
 
@@ -181,8 +187,10 @@ func (s *Store) save() {
 	}
 	v.out = v.out[:0]
 	for i := range s.shards {
-		s.appendShard(i, true)
+		s.gather(i, true)
+		v.states(longestSave)
 	}
+	v.states(0) // one record, of which a crash may tear any part
 	if len(v.out) > 0 {
 		s.saved(v.append())
 	}
@@ -190,6 +198,9 @@ func (s *Store) save() {
 
 // saved says once when saving begins to fail, and once when it works again.
 func (s *Store) saved(err error) {
+	if err != nil {
+		s.forgetChanges()
+	}
 	switch v := s.saver; {
 	case err != nil && !v.broken:
 		v.broken = true
@@ -209,12 +220,22 @@ func (v *saver) append() error {
 	return v.file.Sync()
 }
 
-// appendShard appends a record of a shard's keys to what is to be written: those
-// that changed, or all.
-func (s *Store) appendShard(i int, changed bool) {
-	sh, v := &s.shards[i], s.saver
-	v.body = v.body[:0]
+// forgetChanges is for when the next save is of all keys anyway.
+func (s *Store) forgetChanges() {
+	for i := range s.shards {
+		sh := &s.shards[i]
+		seq := sh.lock()
+		clear(sh.dirty)
+		sh.unlock(seq)
+	}
+}
+
+// gather appends a shard's keys to the states that are to be written: those that
+// changed, or all.
+func (s *Store) gather(i int, changed bool) {
+	sh := &s.shards[i]
 	seq := sh.lock()
+	defer sh.unlock(seq)
 	if changed {
 		for h := range sh.dirty {
 			s.appendKey(sh, h)
@@ -228,9 +249,13 @@ func (s *Store) appendShard(i int, changed bool) {
 		}
 	}
 	clear(sh.dirty)
-	sh.unlock(seq)
-	if len(v.body) > 0 {
+}
+
+// states makes a record of the states that were gathered, if they are over so many bytes.
+func (v *saver) states(over int) {
+	if len(v.body) > over {
 		v.out = appendRecord(v.out, recordStates, v.body)
+		v.body = v.body[:0]
 	}
 }
 
@@ -262,7 +287,8 @@ func (v *saver) number(rule *comporta.Rule) int {
 // snapshot writes all keys to a new file and puts it in place of the old one.
 func (s *Store) snapshot() (err error) {
 	v := s.saver
-	f, err := os.CreateTemp(filepath.Dir(v.path), filepath.Base(v.path)+".new-*")
+	// One name, so that what a kill leaves of it is written over by the next.
+	f, err := os.OpenFile(v.path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -275,7 +301,8 @@ func (s *Store) snapshot() (err error) {
 	size := int64(0)
 	v.rules, v.out = v.rules[:0], append(v.out[:0], head(s.key)...)
 	for i := range s.shards {
-		s.appendShard(i, false)
+		s.gather(i, false)
+		v.states(0)
 		if len(v.out) > 1<<20 || i == len(s.shards)-1 {
 			if i == len(s.shards)-1 {
 				v.out = appendRecord(v.out, recordEnd, nil)

@@ -41,11 +41,15 @@ func (w *world) compile(t *testing.T, l comporta.Limit) {
 
 func (w *world) now() time.Time { return w.at }
 
+// open is a store that saves only when a test says so.
 func (w *world) open(t *testing.T, path string) (*Store, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	s, err := New(Options{Save: path, Now: w.now, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s, err := New(Options{Now: w.now, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.open(path); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
@@ -282,6 +286,103 @@ func TestADebtPastAllBoundsIsDamage(t *testing.T) {
 		if got := strings.Contains(log.String(), "out of range"); got != damaged {
 			t.Errorf("%d years: damaged %v\n%s", years, got, log)
 		}
+	}
+}
+
+// A quota may be in a zone that no database knows by its name.
+func TestAZoneOfOnesOwnIsSaved(t *testing.T) {
+	w, path := newWorld(t), filepath.Join(t.TempDir(), "comporta.state")
+	w.compile(t, comporta.Limit{Algorithm: comporta.FixedWindow, Limit: 9, Calendar: &comporta.Calendar{
+		Period: comporta.Day, Hour: 3, Zone: time.FixedZone("the shop's", -9*3600-1800),
+	}})
+	s, _ := w.open(t, path)
+	w.spend(t, s, 0)
+	want := w.left(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, log := w.open(t, path)
+	if got := w.left(t, again); got != want || log.Len() > 0 {
+		t.Errorf("before:\n%s\nafter:\n%s\nit says %q", want, got, log)
+	}
+}
+
+// What a crash tears is all that was appended at once, wherever in it.
+func TestATearAnywhereInTheLastSaveIsCutOff(t *testing.T) {
+	w, path := newWorld(t), filepath.Join(t.TempDir(), "comporta.state")
+	s, _ := w.open(t, path)
+	w.spend(t, s, 0)
+	s.save()
+	want := w.left(t, s)
+	whole, _ := os.ReadFile(path)
+	at := w.at
+	w.spend(t, s, 1)
+	s.save()
+	w.at = at
+	longer, _ := os.ReadFile(path)
+	for n := len(whole) + recordHead; n < len(longer); n += 1 + n%7 {
+		torn := bytes.Clone(longer)
+		torn[n] ^= 1 // as if its block had not come, though those after it had
+		again, log := w.read(t, copyFile(t, "", torn...))
+		if got := w.left(t, again); got != want {
+			t.Fatalf("torn at byte %d of %d to %d: it says %q", n, len(whole), len(longer), log)
+		}
+	}
+}
+
+// While nothing can be written, what changed does not add up.
+func TestFailingSavesKeepNothing(t *testing.T) {
+	w, dir := newWorld(t), filepath.Join(t.TempDir(), "gone")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, log := w.open(t, filepath.Join(dir, "comporta.state"))
+	w.spend(t, s, 0)
+	s.saver.file.Close() // the disk is gone
+	if err := os.Rename(dir, dir+" away"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		w.spend(t, s, 1)
+		s.save()
+		for i := range s.shards {
+			if n := len(s.shards[i].dirty); n > 0 {
+				t.Fatalf("%d keys wait for a save that will be of all", n)
+			}
+		}
+	}
+	if err := os.Rename(dir+" away", dir); err != nil {
+		t.Fatal(err)
+	}
+	s.save()
+	want := w.left(t, s)
+	again, _ := w.open(t, copyFile(t, filepath.Join(dir, "comporta.state")))
+	if got := w.left(t, again); got != want || strings.Count(log.String(), "saving fails") != 1 || !strings.Contains(log.String(), "works again") {
+		t.Errorf("before:\n%s\nafter:\n%s\nit says %q", want, got, log)
+	}
+}
+
+// A smaller bound than before is kept to from the start, not by the first take.
+func TestASmallerBoundIsKeptToAfterARestart(t *testing.T) {
+	w, path := newWorld(t), filepath.Join(t.TempDir(), "comporta.state")
+	w.compile(t, comporta.Limit{Limit: 7, Window: time.Minute})
+	quick := w.rules[len(w.rules)-1]
+	s, _ := w.open(t, path)
+	for i := range 1000 {
+		if _, err := s.TakeOne(t.Context(), comporta.Key{Limit: "quick", Identity: fmt.Sprint(i)}, quick, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := New(Options{Now: w.now, MaxKeys: 100, Save: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if st := again.Stats(); st.Keys != 100 || st.Evicted != 900 {
+		t.Errorf("%+v", st)
 	}
 }
 
