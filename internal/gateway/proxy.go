@@ -97,6 +97,7 @@ func (b *buffers) Put(p []byte) { b.pool.Put((*[bufferSize]byte)(p)) }
 // be reached and once when it is back.
 type upstream struct {
 	http1 *http.Transport
+	lanes *lanes // for most requests to an http upstream; nil where there are none
 	// h2c speaks HTTP/2 without TLS. gRPC needs it and servers of gRPC speak it
 	// without being asked; other requests go over http1. Nil for an https upstream.
 	h2c  *http.Transport
@@ -115,13 +116,16 @@ func newUpstream(g *Gateway) *upstream {
 			ResponseHeaderTimeout:  limits.ResponseHeader,
 			ExpectContinueTimeout:  time.Second,
 			IdleConnTimeout:        time.Minute,
-			MaxIdleConnsPerHost:    1024,
-			MaxResponseHeaderBytes: 256 << 10,
+			MaxIdleConnsPerHost:    mostIdle,
+			MaxResponseHeaderBytes: mostHead,
 			DisableCompression:     true, // bodies pass as they are
 			Protocols:              new(http.Protocols),
 		}
 	}
-	u := &upstream{http1: transport(), tel: g.o.Telemetry, log: g.log}
+	u := &upstream{
+		http1: transport(), lanes: newLanes(g.o.Server.Upstream, dialer, limits.ResponseHeader),
+		tel: g.o.Telemetry, log: g.log,
+	}
 	u.http1.Protocols.SetHTTP1(true)
 	if g.o.Server.Upstream.Scheme == "https" {
 		u.http1.Protocols.SetHTTP2(true)
@@ -134,12 +138,8 @@ func newUpstream(g *Gateway) *upstream {
 
 // RoundTrip is part of http.RoundTripper.
 func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
-	transport := u.http1
-	if u.h2c != nil && r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
-		transport = u.h2c
-	}
 	begun := now()
-	res, err := transport.RoundTrip(r)
+	res, err := u.pass(r, begun)
 	took := since(begun)
 	if x := exchangeOf(r.Context()); x != nil {
 		x.upstream = took
@@ -156,6 +156,17 @@ func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 		u.log.Info("the upstream answers again")
 	}
 	return res, nil
+}
+
+// pass chooses the way.
+func (u *upstream) pass(r *http.Request, begun time.Time) (*http.Response, error) {
+	switch {
+	case u.h2c != nil && r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc"):
+		return u.h2c.RoundTrip(r)
+	case u.lanes != nil && u.lanes.takes(r):
+		return u.lanes.roundTrip(r, begun)
+	}
+	return u.http1.RoundTrip(r)
 }
 
 // answerFailure answers in the upstream's place. The request is the outgoing one,
