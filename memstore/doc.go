@@ -3,9 +3,10 @@
 //
 // The bargain. A take of a resident key allocates nothing, reads the monotonic
 // clock once, and holds one of 1,024 locks for some twenty nanoseconds; a denial
-// and a peek hold none at all. A key costs some 45 bytes that the garbage
-// collector never looks at, a sliding log 8 to 12 bytes a request beside that.
-// Keys are kept as keyed 128-bit hashes, never as text.
+// and a peek of one limit hold none at all, unless it is a sliding log. A key
+// costs some 45 bytes that the garbage collector never looks at, a sliding log
+// some hundred more and 8 to 12 bytes a request. Keys are kept as 106 bits of a
+// keyed hash, never as text.
 //
 // The store is bounded (Options.MaxKeys). Keys that are full again are new keys,
 // and cost nothing for long. When the bound is reached all the same, the store

@@ -18,8 +18,8 @@ type Options struct {
 	// MaxKeys is how many keys the store holds at most; 0 means 1,000,000. (The one
 	// overflow key of each limit comes on top.)
 	MaxKeys int
-	// MaxLogBytes is how much memory sliding logs take at most beyond a word or two
-	// each; 0 means 256 MiB. At the bound a log that would grow merges neighbouring
+	// MaxLogBytes is how much memory the entries of sliding logs take at most, beyond
+	// a first one or two each; 0 means 256 MiB. At the bound a log that would grow merges neighbouring
 	// entries instead, at the later instant: it never admits more than its limit,
 	// but may refuse somewhat longer.
 	MaxLogBytes int64

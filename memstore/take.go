@@ -8,7 +8,7 @@ import (
 )
 
 // TakeOne is Take for one limit. It does not allocate on a resident key, and
-// takes no lock unless something changes.
+// takes no lock unless something changes or the limit is a sliding log.
 func (s *Store) TakeOne(_ context.Context, key comporta.Key, rule *comporta.Rule, cost int64) (comporta.Decision, error) {
 	if uint64(cost) > comporta.MaxCost {
 		return comporta.Decision{}, comporta.CheckTakes([]comporta.Take{{Key: key, Cost: cost}})
