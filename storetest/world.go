@@ -155,7 +155,7 @@ func (w *world) keys() []comporta.Key {
 	return keys
 }
 
-// take asks some of the limits for one client.
+// take asks some of the limits for one client, seldom for two.
 func (w *world) take() {
 	identity := rapid.SampledFrom(w.identities).Draw(w.t, "identity")
 	var takes []comporta.Take
@@ -172,6 +172,14 @@ func (w *world) take() {
 			takes[0].Shadow = false
 			break
 		}
+	}
+	if first := takes[0]; w.one == nil && len(w.identities) > 1 && seldom(w.t, "of two clients") {
+		// The same limit for the other client too: another key of one step.
+		first.Key.Identity = w.identities[0]
+		if identity == first.Key.Identity {
+			first.Key.Identity = w.identities[1]
+		}
+		takes = append(takes, first)
 	}
 	w.ask(takes)
 }
@@ -208,25 +216,33 @@ func (w *world) ask(takes []comporta.Take) {
 	w.last = want[0]
 }
 
-// settle settles an earlier take, under the numbers that the limit has now.
+// settle settles earlier takes in one call, under the numbers that the limits have now.
 func (w *world) settle() {
-	if len(w.taken) == 0 {
+	var all []comporta.Settlement
+	for len(w.taken) > 0 && (len(all) == 0 || seldom(w.t, "another")) {
+		i := rapid.IntRange(0, len(w.taken)-1).Draw(w.t, "take")
+		s := w.taken[i]
+		w.taken = slices.Delete(w.taken, i, i+1)
+		s.Rule = w.rule(s.Key.Limit)
+		c := s.Taken.Cost
+		s.Actual = min(max(0, rapid.SampledFrom([]int64{0, c, c - 1, c + 1, 2 * c, c / 2, c + s.Rule.Full()%comporta.MaxCost, comporta.MaxCost}).Draw(w.t, "actual")), comporta.MaxCost)
+		w.current[s.Key] = s.Rule
+		all = append(all, s)
+	}
+	if len(all) == 0 {
 		return
 	}
-	i := rapid.IntRange(0, len(w.taken)-1).Draw(w.t, "take")
-	s := w.taken[i]
-	w.taken = slices.Delete(w.taken, i, i+1)
-	s.Rule = w.rule(s.Key.Limit)
-	c := s.Taken.Cost
-	s.Actual = min(max(0, rapid.SampledFrom([]int64{0, c, c - 1, c + 1, 2 * c, c / 2, c + s.Rule.Full()%comporta.MaxCost, comporta.MaxCost}).Draw(w.t, "actual")), comporta.MaxCost)
-	ctx, all := context.Background(), []comporta.Settlement{s}
-	var want, got [1]comporta.Taken
-	if err := w.model.Settle(ctx, all, want[:]); err != nil {
+	what := ""
+	for _, s := range all {
+		what += fmt.Sprintf("%s %+v of %s to %d; ", s.Key.Limit, s.Taken, s.Rule.Limit(), s.Actual)
+	}
+	ctx := context.Background()
+	want, got := make([]comporta.Taken, len(all)), make([]comporta.Taken, len(all))
+	if err := w.model.Settle(ctx, all, want); err != nil {
 		w.t.Fatalf("the model: %v", err)
 	}
-	err := w.store.Settle(ctx, all, got[:])
-	w.compare("settle", fmt.Sprintf("%s %+v of %s to %d", s.Key.Limit, s.Taken, s.Rule.Limit(), s.Actual), got[:], want[:], err)
-	w.current[s.Key] = s.Rule
+	err := w.store.Settle(ctx, all, got)
+	w.compare("settle", what, got, want, err)
 	w.last = want[0]
 }
 
