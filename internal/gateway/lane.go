@@ -48,11 +48,7 @@ type lane struct {
 }
 
 func newLane(of *lanes, conn net.Conn) (*lane, error) {
-	sc, ok := conn.(syscall.Conn)
-	if !ok {
-		return nil, errors.ErrUnsupported
-	}
-	raw, err := sc.SyscallConn()
+	raw, err := conn.(*net.TCPConn).SyscallConn()
 	if err != nil {
 		return nil, err
 	}
