@@ -12,7 +12,7 @@ func InstantOf(t time.Time) Instant { return Instant(t.UnixMicro()) }
 // Time is the instant as a time.Time, in UTC.
 func (i Instant) Time() time.Time { return time.UnixMicro(int64(i)).UTC() }
 
-// Add is the instant d later; d is taken in whole microseconds, rounded down.
+// Add is the instant d later; d is taken in whole microseconds, rounded towards zero.
 func (i Instant) Add(d time.Duration) Instant { return i + Instant(d/time.Microsecond) }
 
 // Sub is how long i is after j. It does not overflow for instants less than

@@ -78,17 +78,17 @@ func (sh *shard) dropFull(s *Store, shard int) {
 	}
 }
 
-// Sweep drops every key that has been full for a second, and gives memory back. The store
-// does it by itself, see Options.Sweep.
+// Sweep drops every key that has been full for a second, and gives memory back.
+// The store does it by itself, see Options.Sweep.
 func (s *Store) Sweep() {
 	for i := range s.shards {
 		sh := &s.shards[i]
 		seq := sh.lock()
 		if sh.live > 0 {
 			sh.dropFull(s, i)
-			if sh.live < sh.table().room()/2 {
-				sh.rebuild(max(fewestSlots, (sh.live+2)*10/fullTenths*growth/4))
-			}
+		}
+		if t := sh.table(); t.slots > fewestSlots && sh.live < t.room()/2 {
+			sh.rebuild(max(fewestSlots, (sh.live+2)*10/fullTenths*growth/4))
 		}
 		sh.unlock(seq)
 	}
@@ -107,8 +107,9 @@ const (
 
 // makeRoom drops one key: any that is full, else the fullest of a sample. It
 // says whether there was one to drop. No lock is held.
-func (s *Store) makeRoom(now comporta.Instant) bool {
+func (s *Store) makeRoom() bool {
 	var (
+		now     = s.clock.now()
 		best    hash
 		bestIn  = -1
 		least   = comporta.Never

@@ -50,8 +50,9 @@ func (s *Store) open(path string) error {
 		lock.Close()
 		return err
 	}
+	s.saving.Store(true)
 	s.Sweep()
-	for s.stats.keys.Load() > s.maxKeys && s.makeRoom(s.clock.now()) {
+	for s.stats.keys.Load() > s.maxKeys && s.makeRoom() {
 		// The bound is smaller than it was: no take need wait for that.
 	}
 	return nil

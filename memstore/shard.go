@@ -22,7 +22,7 @@ type shard struct {
 	free  []uint32            // numbers in rings that are not in use
 	wide  map[hash]*wideState // states that fit no slot
 	dirty map[hash]struct{}   // what changed and is to be saved
-	_     [24]byte            // to 128 bytes, so that no two shards share a line
+	_     [32]byte            // to 128 bytes, so that no two shards share a line
 }
 
 // wideState is a state that fits no slot.
@@ -167,7 +167,10 @@ func (sh *shard) commit(s *Store, h hash, c *comporta.Cell, at found) {
 // rule, fits and has no ring: nearly always.
 func (sh *shard) rewrite(s *Store, h hash, state *comporta.State, at found) bool {
 	rule, number := state.Under, slotRule(at.w1)
-	if rule == nil || number == wideRule || s.rules.get(number) != rule || rule.Algorithm() == comporta.SlidingLog {
+	if rule == nil || number == wideRule || rule.Algorithm() == comporta.SlidingLog {
+		return false
+	}
+	if made := s.rules.get(number); made != rule && !made.Same(rule) {
 		return false
 	}
 	w1, w2, w3, fits := pack(state, rule.Algorithm(), number, 0)

@@ -53,7 +53,8 @@ type Store struct {
 	clock   clock
 	maxKeys int64
 	maxLogs int64
-	saver   *saver // nil without Options.Save
+	saver   *saver      // nil without Options.Save
+	saving  atomic.Bool // from open to Close: changes are noted for the saver
 	logger  *slog.Logger
 	rules   rules
 	stats   counters
@@ -66,7 +67,7 @@ type Store struct {
 	closing sync.Once
 	closed  error
 
-	shards [shards]shard
+	shards *[shards]shard // apart, so that each begins at a line of memory
 }
 
 var (
@@ -103,7 +104,7 @@ func New(o Options) (*Store, error) {
 		return nil, fmt.Errorf("memstore: MaxKeys %d and MaxLogBytes %d must not be negative", o.MaxKeys, o.MaxLogBytes)
 	}
 	s := &Store{
-		clock: newClock(o.Now), maxKeys: int64(o.MaxKeys), maxLogs: o.MaxLogBytes,
+		clock: newClock(o.Now), shards: new([shards]shard), maxKeys: int64(o.MaxKeys), maxLogs: o.MaxLogBytes,
 		logger: o.Logger, stop: make(chan struct{}),
 	}
 	if s.maxKeys == 0 {
@@ -165,6 +166,7 @@ func (s *Store) Close() error {
 			if err := s.closeSave(); err != nil {
 				s.closed = fmt.Errorf("memstore: saving at close: %w", err)
 			}
+			s.saving.Store(false)
 		}
 	})
 	return s.closed
@@ -213,5 +215,5 @@ func (s *Store) logsFull() bool { return s.stats.logBytes.Load() >= s.maxLogs }
 // saves says whether changes of a rule's states are written each second, not
 // only at close.
 func (s *Store) saves(rule *comporta.Rule) bool {
-	return s.saver != nil && rule.FillTime() >= dropsAfter
+	return s.saving.Load() && rule.FillTime() >= dropsAfter
 }

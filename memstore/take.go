@@ -13,13 +13,15 @@ func (s *Store) TakeOne(_ context.Context, key comporta.Key, rule *comporta.Rule
 	if uint64(cost) > comporta.MaxCost {
 		return comporta.Decision{}, comporta.CheckTakes([]comporta.Take{{Key: key, Cost: cost}})
 	}
-	now := s.clock.now()
 	h := s.hash(&key)
 	sh := &s.shards[h.shard()]
 	var d comporta.Taken
 	for {
 		var c comporta.Cell
 		seq := sh.begin()
+		// Only now: an instant from before another's write would look like a clock
+		// that stepped back.
+		now := s.clock.now()
 		at, aside, ok := sh.glance(s, h, seq, &c)
 		if !ok {
 			continue // somebody wrote meanwhile
@@ -48,18 +50,18 @@ func (s *Store) TakeOne(_ context.Context, key comporta.Key, rule *comporta.Rule
 			continue
 		}
 		if wantsRoom {
-			return s.takeOneMore(key, rule, cost, now), nil
+			return s.takeOneMore(key, rule, cost), nil
 		}
 		return d.Decision, nil
 	}
 }
 
 // takeOneMore is TakeOne for a key that there may be no room for.
-func (s *Store) takeOneMore(key comporta.Key, rule *comporta.Rule, cost int64, now comporta.Instant) comporta.Decision {
+func (s *Store) takeOneMore(key comporta.Key, rule *comporta.Rule, cost int64) comporta.Decision {
 	b := s.batches.Get().(*batch)
 	defer s.batches.Put(b)
 	b.one[0] = comporta.Take{Key: key, Rule: rule, Cost: cost}
-	s.takeAll(b, b.one[:], now, b.taken[:])
+	s.takeAll(b, b.one[:], b.taken[:])
 	return b.taken[0].Decision
 }
 
@@ -70,7 +72,7 @@ func (s *Store) Take(_ context.Context, takes []comporta.Take, out []comporta.Ta
 	}
 	b := s.batches.Get().(*batch)
 	defer s.batches.Put(b)
-	s.takeAll(b, takes, s.clock.now(), out)
+	s.takeAll(b, takes, out)
 	return nil
 }
 
@@ -92,14 +94,14 @@ type lock struct {
 
 // takeAll locks all the shards that the takes need, in ascending order, and
 // steps them together.
-func (s *Store) takeAll(b *batch, takes []comporta.Take, now comporta.Instant, out []comporta.Taken) {
+func (s *Store) takeAll(b *batch, takes []comporta.Take, out []comporta.Taken) {
 	b.hashes = b.hashes[:0]
 	for i := range takes {
 		b.hashes = append(b.hashes, s.hash(&takes[i].Key))
 	}
 	overflowing := false
-	for !s.tryAll(b, takes, now, out, overflowing) {
-		if !s.makeRoom(now) {
+	for !s.tryAll(b, takes, out, overflowing) {
+		if !s.makeRoom() {
 			// No key may be dropped: the new ones share their limits' overflow keys.
 			for i := range takes {
 				if !b.found[i].ok {
@@ -114,9 +116,10 @@ func (s *Store) takeAll(b *batch, takes []comporta.Take, now comporta.Instant, o
 
 // tryAll is takeAll unless it needs room for keys that there is none for: then
 // it changes nothing and is false.
-func (s *Store) tryAll(b *batch, takes []comporta.Take, now comporta.Instant, out []comporta.Taken, overflowing bool) bool {
+func (s *Store) tryAll(b *batch, takes []comporta.Take, out []comporta.Taken, overflowing bool) bool {
 	b.lock(s)
 	defer b.unlock(s)
+	now := s.clock.now() // under the locks, as in TakeOne
 	b.cells = slices.Grow(b.cells[:0], len(takes))[:len(takes)]
 	b.found = slices.Grow(b.found[:0], len(takes))[:len(takes)]
 	for i := range takes {
@@ -175,27 +178,27 @@ func (s *Store) Settle(_ context.Context, settlements []comporta.Settlement, out
 	if err := comporta.CheckSettlements(settlements); err != nil {
 		return err
 	}
-	now := s.clock.now()
 	for i := range settlements {
-		s.settle(&settlements[i], now, &out[i])
+		s.settle(&settlements[i], &out[i])
 	}
 	return nil
 }
 
-func (s *Store) settle(t *comporta.Settlement, now comporta.Instant, d *comporta.Taken) {
+func (s *Store) settle(t *comporta.Settlement, d *comporta.Taken) {
 	h := s.hash(&t.Key)
-	for !s.trySettle(t, h, now, d) {
-		if !s.makeRoom(now) {
+	for !s.trySettle(t, h, d) {
+		if !s.makeRoom() {
 			h = s.overflow(t.Key.Limit, nil)
 		}
 	}
 }
 
 // trySettle is settle unless it needs room for a key that there is none for.
-func (s *Store) trySettle(t *comporta.Settlement, h hash, now comporta.Instant, d *comporta.Taken) bool {
+func (s *Store) trySettle(t *comporta.Settlement, h hash, d *comporta.Taken) bool {
 	sh := &s.shards[h.shard()]
 	seq := sh.lock()
 	defer sh.unlock(seq)
+	now := s.clock.now()
 	var c comporta.Cell
 	at := sh.load(s, h, &c)
 	phase := uint64(0)
