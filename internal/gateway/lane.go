@@ -16,8 +16,13 @@ import (
 	"time"
 )
 
-// mostHead is how long the head of an upstream's answer may be, in bytes.
-const mostHead = 256 << 10
+const (
+	// mostHead is how long the head of an upstream's answer may be, in bytes.
+	mostHead = 256 << 10
+	// mostHeadKept is the room for a request's head that an idle lane keeps: large
+	// ones are rare, and lanes many.
+	mostHeadKept = 8 << 10
+)
 
 var (
 	errNotQuiet = errors.New("the upstream ended an idle connection, or spoke on it without being asked")
@@ -79,6 +84,9 @@ func (c *lane) ask(r *http.Request, begun time.Time) (*http.Response, error) {
 	}
 	if err != nil {
 		c.letGo(false)
+		if gone := r.Context().Err(); gone != nil {
+			err = gone
+		}
 		return nil, err
 	}
 	c.room = math.MaxInt64
@@ -91,6 +99,7 @@ func (c *lane) ask(r *http.Request, begun time.Time) (*http.Response, error) {
 }
 
 // answer reads an answer's head, and those of the informational ones before it.
+// A status below 100 is for the caller to refuse.
 func (c *lane) answer(r *http.Request) (*http.Response, error) {
 	for {
 		res, err := http.ReadResponse(c.r, r)
@@ -99,7 +108,7 @@ func (c *lane) answer(r *http.Request) (*http.Response, error) {
 			return nil, err
 		case res.StatusCode == http.StatusSwitchingProtocols:
 			return nil, errSwitched
-		case res.StatusCode >= 200:
+		case res.StatusCode >= 200, res.StatusCode < 100:
 			return res, nil
 		}
 		if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.Got1xxResponse != nil {
@@ -180,7 +189,12 @@ func (c *lane) stale(err error) bool {
 // letGo ends a request's use of the lane; whole: the connection is in order and
 // may serve another one.
 func (c *lane) letGo(whole bool) {
-	if c.unlink() && whole && c.r.Buffered() == 0 {
+	still := c.unlink()
+	c.unlink = nil // it holds the request's context
+	if still && whole && c.r.Buffered() == 0 {
+		if c.head.Cap() > mostHeadKept {
+			c.head = bytes.Buffer{}
+		}
 		c.of.put(c)
 		return
 	}

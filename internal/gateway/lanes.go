@@ -54,27 +54,21 @@ func (l *lanes) takes(r *http.Request) bool {
 }
 
 // roundTrip is as http.RoundTripper has it. A connection that the upstream gave
-// up while it was idle costs another attempt.
+// up while it was idle costs another attempt, on a new one, and no more: were a
+// request that makes the upstream hang up tried on every idle connection, one
+// that limits let through would be many to the upstream.
 func (l *lanes) roundTrip(r *http.Request, begun time.Time) (*http.Response, error) {
-	ctx := r.Context()
-	for {
-		c, err := l.get(), error(nil)
-		used := c != nil
-		if !used {
-			if c, err = l.dial(ctx); err != nil {
-				return nil, err
-			}
-		}
+	if c := l.get(); c != nil {
 		res, err := c.ask(r, begun)
-		switch {
-		case err == nil:
-			return res, nil
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case !used || !c.stale(err):
-			return nil, err
+		if err == nil || r.Context().Err() != nil || !c.stale(err) {
+			return res, err
 		}
 	}
+	c, err := l.dial(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return c.ask(r, now())
 }
 
 func (l *lanes) dial(ctx context.Context) (*lane, error) {

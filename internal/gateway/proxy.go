@@ -2,11 +2,13 @@ package gateway
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -17,6 +19,11 @@ import (
 	"time"
 
 	"github.com/comporta/comporta/internal/telemetry"
+)
+
+var (
+	errTwice    = errors.New("the upstream ended two connections without an answer")
+	errNoStatus = errors.New("the upstream's status is no number from 100 to 999")
 )
 
 // checkUpstream says what is wrong with an upstream.
@@ -140,6 +147,10 @@ func newUpstream(g *Gateway) *upstream {
 func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	begun := now()
 	res, err := u.pass(r, begun)
+	if err == nil && (res.StatusCode < 100 || res.StatusCode > 999) { // net/http panics when it is to write one
+		res.Body.Close()
+		res, err = nil, errNoStatus
+	}
 	took := since(begun)
 	if x := exchangeOf(r.Context()); x != nil {
 		x.upstream = took
@@ -162,11 +173,46 @@ func (u *upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 func (u *upstream) pass(r *http.Request, begun time.Time) (*http.Response, error) {
 	switch {
 	case u.h2c != nil && r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc"):
-		return u.h2c.RoundTrip(r)
+		return atMostTwice(u.h2c, r)
 	case u.lanes != nil && u.lanes.takes(r):
 		return u.lanes.roundTrip(r, begun)
 	}
-	return u.http1.RoundTrip(r)
+	return atMostTwice(u.http1, r)
+}
+
+// atMostTwice sends a request, and once more at most where http.Transport holds
+// that the first connection was stale. By itself it goes on through every idle
+// one, so that a request that makes the upstream hang up, let through once by
+// the limits, would be many to the upstream. It never repeats one with a body.
+//
+// The third connection is closed before anything is written on it; HTTP/2, whose
+// connections serve others too, looks at the context before it writes.
+func atMostTwice(t *http.Transport, r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		return t.RoundTrip(r)
+	}
+	ctx, giveUp := context.WithCancelCause(r.Context()) // which ends with r's: an answer's body needs it
+	tries := 0
+	res, err := t.RoundTrip(r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(got httptrace.GotConnInfo) {
+			if tries++; tries <= 2 {
+				return
+			}
+			giveUp(errTwice)
+			if t.Protocols.HTTP1() && !speaksHTTP2(got.Conn) {
+				got.Conn.Close()
+			}
+		},
+	})))
+	if err != nil && tries > 2 {
+		err = errTwice
+	}
+	return res, err
+}
+
+func speaksHTTP2(c net.Conn) bool {
+	t, ok := c.(*tls.Conn)
+	return ok && t.ConnectionState().NegotiatedProtocol == "h2"
 }
 
 // answerFailure answers in the upstream's place. The request is the outgoing one,
