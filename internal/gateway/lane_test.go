@@ -85,6 +85,65 @@ func TestAnAnswerToNoRequestIsNotPassedOn(t *testing.T) {
 	}
 }
 
+// Nor must what is left behind an answer, however the upstream miscounts.
+func TestWhatFollowsAnAnswerIsNotPassedOn(t *testing.T) {
+	const evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+	for name, test := range map[string]struct{ method, head string }{
+		"a length too short":     {http.MethodGet, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"},
+		"a length beside chunks": {http.MethodGet, "HTTP/1.1 200 OK\r\nContent-Length: 999\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"},
+		"204 with a body":        {http.MethodGet, "HTTP/1.1 204 No Content\r\nContent-Length: 48\r\n\r\n"},
+		"304 with a body":        {http.MethodGet, "HTTP/1.1 304 Not Modified\r\nContent-Length: 48\r\n\r\n"},
+		"HEAD with a body":       {http.MethodHead, "HTTP/1.1 200 OK\r\nContent-Length: 48\r\n\r\n"},
+		"the old kind, kept":     {http.MethodGet, "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n"},
+		"after hints":            {http.MethodGet, "HTTP/1.1 103 Early Hints\r\nContent-Length: 9\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
+	} {
+		up := script(t, func(i int, c net.Conn, r *bufio.Reader) {
+			for hear(r) {
+				if i == 0 {
+					_, _ = io.WriteString(c, test.head+evil)
+				} else {
+					answer(c, "good")
+				}
+			}
+		})
+		h, c := serve(t, up, generous, nil), client(t)
+		do(t, c, test.method, h.url, nil)
+		if _, text := get(t, c, h.url); text != "good" {
+			t.Errorf("%s: the next request got %q", name, text)
+		}
+	}
+}
+
+func TestANameThatIsNotASCIIIsForHTTPTransport(t *testing.T) {
+	for _, name := range []string{"b\u00fccher.example", "api.example"} {
+		to := &url.URL{Scheme: "http", Host: name}
+		if got, want := newLanes(to, new(net.Dialer), 0) != nil, name == "api.example"; got != want {
+			t.Errorf("%s: by lane %v", name, got)
+		}
+	}
+}
+
+func TestAnIdleLaneKeepsNothingOfItsRequest(t *testing.T) {
+	to, err := url.Parse(api(t, hello))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLanes(to, new(net.Dialer), time.Hour)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, to.String(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X", strings.Repeat("x", 2*mostHeadKept))
+	res, err := l.roundTrip(r, now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, res.Body)
+	if c := l.get(); c == nil || c.unlink != nil || c.head.Cap() > 0 {
+		t.Errorf("the idle lane is %+v", c)
+	}
+}
+
 func TestAConnectionThatEndedWhileIdleCostsNoRequest(t *testing.T) {
 	ended := make(chan struct{})
 	up := script(t, func(i int, c net.Conn, r *bufio.Reader) {

@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -31,9 +33,11 @@ type lanes struct {
 	sweeping bool
 }
 
-// newLanes is nil where there are none.
+// newLanes is nil where there are none. A name that is not ASCII is for
+// http.Transport, which knows how to look it up.
 func newLanes(to *url.URL, dialer *net.Dialer, patience time.Duration) *lanes {
-	if !canReadNow || to.Scheme != "http" {
+	beyondASCII := func(c rune) bool { return c >= utf8.RuneSelf }
+	if !canReadNow || to.Scheme != "http" || strings.ContainsFunc(to.Hostname(), beyondASCII) {
 		return nil
 	}
 	port := to.Port()
