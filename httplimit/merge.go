@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -151,33 +152,25 @@ func items(lines []string) []item {
 // tighter stays, in both lists.
 func join(theirPolicies, theirRates []item, policies, rates string) (string, string) {
 	ourRates := items([]string{rates})
-	theirsBind := func(name string) bool {
-		for _, t := range theirRates {
-			for _, o := range ourRates {
-				if t.name == name && o.name == name {
-					return t.left >= 0 && (t.left < o.left || t.left == o.left && t.reset >= o.reset)
-				}
-			}
+	theirsBind := make(map[string]bool, len(ourRates)) // by our names; their lists may be long
+	for _, o := range ourRates {
+		i := slices.IndexFunc(theirRates, func(t item) bool { return t.name == o.name })
+		if i < 0 {
+			theirsBind[o.name] = false
+			continue
 		}
-		return false
-	}
-	ours := func(name string) bool {
-		for _, o := range ourRates {
-			if o.name == name {
-				return true
-			}
-		}
-		return false
+		t := theirRates[i]
+		theirsBind[o.name] = t.left >= 0 && (t.left < o.left || t.left == o.left && t.reset >= o.reset)
 	}
 	joined := func(theirs, own []item) string {
 		var texts []string
 		for _, t := range theirs {
-			if !ours(t.name) || theirsBind(t.name) {
+			if bind, ours := theirsBind[t.name]; !ours || bind {
 				texts = append(texts, t.text)
 			}
 		}
 		for _, o := range own {
-			if !theirsBind(o.name) {
+			if !theirsBind[o.name] {
 				texts = append(texts, o.text)
 			}
 		}
