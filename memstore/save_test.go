@@ -194,7 +194,11 @@ func TestATornRecordIsCutOff(t *testing.T) {
 	}
 	for n := len(whole); n < len(longer); n++ {
 		for _, tail := range [][]byte{nil, make([]byte, len(longer)-n), make([]byte, 5000)} {
-			again, log := w.read(t, copyFile(t, "", append(longer[:n:n], tail...)...))
+			cut := append(longer[:n:n], tail...)
+			if bytes.HasPrefix(cut, longer) {
+				continue // the record ends in zeros: it is all there
+			}
+			again, log := w.read(t, copyFile(t, "", cut...))
 			if got := w.left(t, again); got != want {
 				t.Fatalf("cut at byte %d of %d, and %d zeros: %s", n, len(longer), len(tail), got)
 			}
