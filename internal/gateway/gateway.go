@@ -122,7 +122,7 @@ func (g *Gateway) MetricsAddr() net.Addr {
 }
 
 // Run serves until the context ends and then drains: nil if all went well, also
-// when the drain timeout cut requests off. It returns when its servers have ended.
+// when the drain timeout cut requests off or Close was called. It returns when its servers have ended.
 func (g *Gateway) Run(ctx context.Context) error {
 	defer g.Close()
 	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
@@ -144,7 +144,11 @@ func (g *Gateway) Run(ctx context.Context) error {
 		g.drain(cut)
 	case err = <-ended:
 		serving--
-		err = fmt.Errorf("the gateway stopped serving: %w", err)
+		if errors.Is(err, http.ErrServerClosed) {
+			err = nil // Close was called
+		} else {
+			err = fmt.Errorf("the gateway stopped serving: %w", err)
+		}
 	}
 	g.Close()
 	for range serving {
