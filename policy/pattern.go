@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -98,6 +99,8 @@ func checkMethod(m string) error {
 
 func (p *Pattern) parseHost(host string) error {
 	switch {
+	case host == ".":
+		return errors.New("a dot alone is no host: leave it out for any, or write its name")
 	case strings.Contains(host, "{"):
 		return fmt.Errorf("the host %q has a wildcard: only paths have them", host)
 	case strings.ContainsAny(host, " \t"):

@@ -192,3 +192,12 @@ func FuzzPattern(f *testing.F) {
 		hold(t, p, method, host, escaped)
 	})
 }
+
+// A dot at a host's end is nothing, so a dot alone would be any host.
+func TestADotAloneIsNoHost(t *testing.T) {
+	for _, text := range []string{"./", "GET ./a"} {
+		if p, err := policy.ParsePattern(text); err == nil || !strings.Contains(err.Error(), "a dot alone is no host") {
+			t.Errorf("%q: %v, %v", text, p, err)
+		}
+	}
+}
