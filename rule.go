@@ -68,7 +68,7 @@ func (r *Rule) Full() int64 { return r.full }
 // sliding counter, which looks back one window), the longest period for a quota.
 func (r *Rule) FillTime() time.Duration {
 	switch {
-	case r.limit.Unlimited || r.full == 0:
+	case !r.counting:
 		return 0
 	case r.limit.Algorithm.Bucket():
 		return micros(r.capacity.up(r.p))
@@ -85,7 +85,7 @@ func (r *Rule) FillTime() time.Duration {
 // there is none to name (0/s, unlimited).
 func (r *Rule) WindowAt(now Instant) time.Duration {
 	switch {
-	case r.limit.Unlimited || r.full == 0:
+	case !r.counting:
 		return 0
 	case r.limit.Algorithm.Bucket():
 		return micros(r.capacity.up(r.p))

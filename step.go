@@ -97,7 +97,7 @@ func (r *Rule) arrive(c *Cell, now Instant) Instant {
 		return now
 	}
 	if now < s.At {
-		if s.At-now > Instant(MaxStep/1000) {
+		if now.Add(MaxStep) < s.At {
 			s.Under.fault(c, now)
 		} else {
 			now = s.At

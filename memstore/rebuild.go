@@ -17,7 +17,7 @@ func (sh *shard) look(s *Store, h hash, now comporta.Instant) (d comporta.Taken,
 		// at the state's own instant, which change nothing.
 		now = c.State.At
 	}
-	if rule.Limit().Stagger {
+	if rule.NeedsPhase(&c.State) {
 		// Its windows' offset comes from the key's text, which is not kept. At the
 		// latest it is full one fill time after its last change.
 		left := rule.FillTime() - now.Sub(c.State.At)

@@ -90,7 +90,7 @@ func (sh *shard) load(s *Store, h hash, c *comporta.Cell) (at found) {
 	if number == wideRule {
 		w := sh.wide[h]
 		c.State = w.state
-		if w.state.Under.Limit().Algorithm == comporta.SlidingLog {
+		if w.state.Under.Algorithm() == comporta.SlidingLog {
 			c.Log = &sh.rings[w.ring]
 		}
 		return at
@@ -223,14 +223,12 @@ func (sh *shard) write(s *Store, h hash, state *comporta.State, at found, ring u
 		delete(sh.wide, h)
 	}
 	sh.mark(s, rule, h)
+	words := [slotWords]uint64{h.hi, hashBits(h) | w1, w2, w3}
 	if at.ok {
-		t := sh.table()
-		t.store(at.slot, 1, hashBits(h)|w1)
-		t.store(at.slot, 2, w2)
-		t.store(at.slot, 3, w3)
+		sh.table().put(at.slot, words)
 		return
 	}
-	sh.insert(s, h, [slotWords]uint64{h.hi, hashBits(h) | w1, w2, w3})
+	sh.insert(s, h, words)
 }
 
 // insert adds a slot, making room for it.
