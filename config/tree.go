@@ -64,6 +64,7 @@ func readTree(name string, data []byte) (*node, Problems) {
 		return nil, ps
 	}
 	tokens := lexer.Tokenize(string(bytes.TrimPrefix(data, []byte("\ufeff"))))
+	keepInside(tokens, data)
 	if ps := tooClever(name, tokens); ps != nil {
 		return nil, ps
 	}
@@ -77,6 +78,18 @@ func readTree(name string, data []byte) (*node, Problems) {
 		}
 	}
 	return nil, Problems{top.problem("the file is empty", "a policy needs at least `limits:`; write `limits: []` to limit nothing")}
+}
+
+// keepInside puts a token that the lexer placed past its line's end at that end:
+// it counts some escapes and tabs twice.
+func keepInside(tokens token.Tokens, data []byte) {
+	lines := bytes.Split(data, []byte("\n"))
+	for _, tk := range tokens {
+		if at := tk.Position; at != nil {
+			at.Line = max(1, min(at.Line, len(lines)))
+			at.Column = max(1, min(at.Column, utf8.RuneCount(lines[at.Line-1])+1))
+		}
+	}
 }
 
 // unprintable finds bytes that no policy has: what is no text, and tabs that indent.
