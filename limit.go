@@ -48,12 +48,14 @@ type Limit struct {
 	Stagger bool
 	// Unlimited allows everything; no number counts then.
 	Unlimited bool
+	// Lease lets an instance take units ahead; nil asks the store each time.
+	Lease *Lease
 }
 
 // A LimitError says what is wrong with a limit, and in which field.
 type LimitError struct {
 	// Field is the word for it in a policy file: limit, burst, algorithm,
-	// max_wait, charge, stagger or quota.
+	// max_wait, charge, stagger, lease or quota.
 	Field string
 	// Problem says what is wrong and what to do.
 	Problem string
@@ -80,6 +82,9 @@ func (l Limit) check() error {
 	}
 	if int(l.Charge) >= len(charges) {
 		return wrong("charge", "unknown: %v", l.Charge)
+	}
+	if err := l.checkLease(); err != nil {
+		return err
 	}
 	if l.Unlimited {
 		return l.checkUnlimited()

@@ -33,6 +33,10 @@ func newRule(l Limit) *Rule {
 		own := *l.Calendar // the caller may go on changing its copy
 		r.limit.Calendar = &own
 	}
+	if l.Lease != nil {
+		own := l.Lease.Filled()
+		r.limit.Lease = &own
+	}
 	if l.Unlimited {
 		r.full = math.MaxInt64
 	}
@@ -118,7 +122,7 @@ func (r *Rule) NeedsPhase(s *State) bool {
 }
 
 // Same says whether two rules have the same numbers, so that a state of one is
-// a state of the other. Max_wait, charge and name are not among the numbers.
+// a state of the other. Max_wait, charge, lease and name are not among the numbers.
 func (r *Rule) Same(o *Rule) bool {
 	return r == o || r.limit.Algorithm == o.limit.Algorithm && r.limit.Unlimited == o.limit.Unlimited &&
 		r.limit.Limit == o.limit.Limit && r.window == o.window && r.full == o.full &&
