@@ -5,8 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"time"
 
+	"github.com/comporta/comporta/bench/internal/process"
 	"github.com/comporta/comporta/bench/internal/report"
 	"github.com/google/go-cmp/cmp"
 )
@@ -27,14 +27,14 @@ func TestProxiesLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer upstream.stop()
+	defer upstream.Stop()
 	for _, p := range proxies {
 		t.Run(p.name, func(t *testing.T) {
 			if _, err := exec.LookPath(p.needs); p.needs != "" && err != nil {
 				t.Skipf("%s is not installed", p.needs)
 			}
 			for _, m := range p.modes {
-				port, err := freePort()
+				port, err := process.FreePort()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -42,16 +42,16 @@ func TestProxiesLimit(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer started.stop()
+				defer started.Stop()
 				var got []int
 				for range 4 {
-					got = append(got, get(t, "http://"+address(port)+"/v1/things"))
+					got = append(got, get(t, "http://"+process.Address(port)+"/v1/things"))
 				}
 				want := map[mode]int{unlimited: 200, allowed: 200, refused: 429}[m]
 				if got[2] != want || got[3] != want {
 					t.Errorf("%s: answers %v, want %d at last", m, got, want)
 				}
-				if _, err := started.cpu(); err != nil {
+				if _, err := started.CPU(); err != nil {
 					t.Error(err)
 				}
 			}
@@ -66,16 +66,6 @@ func get(t *testing.T, url string) int {
 	}
 	r.Body.Close()
 	return r.StatusCode
-}
-
-func TestReadStatOfThisProcess(t *testing.T) {
-	s, err := readStat("/proc/self/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.pid != os.Getpid() || s.parent != os.Getppid() || s.cpu < 0 || s.cpu > time.Hour {
-		t.Errorf("%+v of process %d under %d", s, os.Getpid(), os.Getppid())
-	}
 }
 
 func TestRowsCompareWithEachPeer(t *testing.T) {

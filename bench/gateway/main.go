@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/comporta/comporta/bench/internal/process"
 	"github.com/comporta/comporta/bench/internal/report"
 )
 
@@ -80,11 +81,11 @@ func measure(ctx context.Context, rounds int, run time.Duration, connections int
 	if err != nil {
 		return "", "", err
 	}
-	defer upstream.stop()
+	defer upstream.Stop()
 	runners, err := w.launchAll()
 	defer func() {
 		for _, r := range runners {
-			r.process.stop()
+			r.process.Stop()
 		}
 	}()
 	if err != nil {
@@ -105,7 +106,7 @@ func measure(ctx context.Context, rounds int, run time.Duration, connections int
 }
 
 // newWorkshop builds what is to be measured and starts the upstream.
-func newWorkshop(dir, comporta string) (*workshop, *process, error) {
+func newWorkshop(dir, comporta string) (*workshop, *process.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, err
@@ -117,11 +118,11 @@ func newWorkshop(dir, comporta string) (*workshop, *process, error) {
 	} else if comporta, err = filepath.Abs(comporta); err != nil {
 		return nil, nil, err
 	}
-	port, err := freePort()
+	port, err := process.FreePort()
 	if err != nil {
 		return nil, nil, err
 	}
-	upstream, err := start("upstream", dir, port, self, "-serve", "upstream", "-listen", address(port))
+	upstream, err := process.Start("upstream", dir, port, self, "-serve", "upstream", "-listen", process.Address(port))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -155,7 +156,7 @@ func (w *workshop) launchAll() ([]*runner, error) {
 			}
 		}
 		for _, m := range p.modes {
-			port, err := freePort()
+			port, err := process.FreePort()
 			if err != nil {
 				return runners, err
 			}
@@ -174,13 +175,13 @@ type runner struct {
 	proxy   proxy
 	mode    mode
 	port    string
-	process *process
+	process *process.Process
 	cpu     []float64 // µs of processor time a request, a value a run
 	rate    []float64 // requests a second
 }
 
 func (r *runner) run(ctx context.Context, load *wrk, d time.Duration, warmUp bool) error {
-	before, err := r.process.cpu()
+	before, err := r.process.CPU()
 	if err != nil {
 		return err
 	}
@@ -188,7 +189,7 @@ func (r *runner) run(ctx context.Context, load *wrk, d time.Duration, warmUp boo
 	if err != nil {
 		return fmt.Errorf("%s, %s: %w", r.proxy.name, r.mode, err)
 	}
-	after, err := r.process.cpu()
+	after, err := r.process.CPU()
 	if err != nil {
 		return err
 	}

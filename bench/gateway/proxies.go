@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/comporta/comporta/bench/internal/process"
 )
 
 // A mode is what a proxy's limit does to all requests that we make.
@@ -24,7 +26,7 @@ type proxy struct {
 	needs string
 	modes []mode
 	// launch starts it.
-	launch func(w *workshop, m mode, port string) (*process, error)
+	launch func(w *workshop, m mode, port string) (*process.Process, error)
 }
 
 // A workshop is what all proxies are started with.
@@ -45,27 +47,27 @@ var proxies = []proxy{
 // write fills in a configuration: "{{name}}" stands for a value.
 func (w *workshop) write(file, text string, values ...string) (string, error) {
 	path := filepath.Join(w.dir, file)
-	values = append(values, "{{dir}}", w.dir, "{{upstream}}", address(w.upstream))
+	values = append(values, "{{dir}}", w.dir, "{{upstream}}", process.Address(w.upstream))
 	return path, os.WriteFile(path, []byte(strings.NewReplacer(values...).Replace(text)), 0o644)
 }
 
-func launchComporta(w *workshop, m mode, port string) (*process, error) {
+func launchComporta(w *workshop, m mode, port string) (*process.Process, error) {
 	limits := map[mode]string{
 		unlimited: "limits: []\n",
 		allowed:   "limits:\n  - {name: requests, per: address, limit: 1_000_000_000/s}\n",
 		refused:   "limits:\n  - {name: requests, per: address, limit: 1/24h}\n",
 	}[m]
-	metrics, err := freePort()
+	metrics, err := process.FreePort()
 	if err != nil {
 		return nil, err
 	}
 	name := "comporta-" + string(m)
 	file, err := w.write(name+".yaml", "server: {listen: {{listen}}, metrics: {{metrics}}, upstream: http://{{upstream}}}\n"+limits,
-		"{{listen}}", address(port), "{{metrics}}", address(metrics))
+		"{{listen}}", process.Address(port), "{{metrics}}", process.Address(metrics))
 	if err != nil {
 		return nil, err
 	}
-	return start(name, w.dir, port, w.comporta, "serve", "-c", file, "--no-access-log", "--drain-delay", "0s")
+	return process.Start(name, w.dir, port, w.comporta, "serve", "-c", file, "--no-access-log", "--drain-delay", "0s")
 }
 
 const nginxFile = `daemon off;
@@ -97,17 +99,17 @@ http {
 }
 `
 
-func launchNginx(w *workshop, m mode, port string) (*process, error) {
+func launchNginx(w *workshop, m mode, port string) (*process.Process, error) {
 	rate, burst := "1000000r/s", "burst=1000000 nodelay"
 	if m == refused {
 		rate, burst = "1r/m", ""
 	}
 	name := "nginx-" + string(m)
-	file, err := w.write(name+".conf", nginxFile, "{{name}}", name, "{{rate}}", rate, "{{burst}}", burst, "{{listen}}", address(port))
+	file, err := w.write(name+".conf", nginxFile, "{{name}}", name, "{{rate}}", rate, "{{burst}}", burst, "{{listen}}", process.Address(port))
 	if err != nil {
 		return nil, err
 	}
-	return start(name, w.dir, port, "nginx", "-p", w.dir, "-c", file, "-e", "stderr")
+	return process.Start(name, w.dir, port, "nginx", "-p", w.dir, "-c", file, "-e", "stderr")
 }
 
 const haproxyFile = `global
@@ -129,19 +131,19 @@ backend upstream
   server upstream {{upstream}}
 `
 
-func launchHAProxy(w *workshop, m mode, port string) (*process, error) {
+func launchHAProxy(w *workshop, m mode, port string) (*process.Process, error) {
 	most := 2_000_000_000
 	if m == refused {
 		most = 1
 	}
 	name := "haproxy-" + string(m)
-	file, err := w.write(name+".cfg", haproxyFile, "{{most}}", fmt.Sprint(most), "{{listen}}", address(port))
+	file, err := w.write(name+".cfg", haproxyFile, "{{most}}", fmt.Sprint(most), "{{listen}}", process.Address(port))
 	if err != nil {
 		return nil, err
 	}
-	return start(name, w.dir, port, "haproxy", "-db", "-f", file)
+	return process.Start(name, w.dir, port, "haproxy", "-db", "-f", file)
 }
 
-func launchPeer(w *workshop, m mode, port string) (*process, error) {
-	return start("httprate-"+string(m), w.dir, port, w.self, "-serve", "peer", "-listen", address(port), "-upstream", "http://"+address(w.upstream), "-mode", string(m))
+func launchPeer(w *workshop, m mode, port string) (*process.Process, error) {
+	return process.Start("httprate-"+string(m), w.dir, port, w.self, "-serve", "peer", "-listen", process.Address(port), "-upstream", "http://"+process.Address(w.upstream), "-mode", string(m))
 }

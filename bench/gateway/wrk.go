@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/comporta/comporta/bench/internal/process"
 )
 
 // wrkScript makes wrk's report one line of JSON. Errors are of status what is not
@@ -40,7 +42,7 @@ func newWrk(dir string, connections int) (*wrk, error) {
 // run makes requests as fast as they are answered, for so many whole seconds.
 func (w *wrk) run(ctx context.Context, port string, d time.Duration) (a answer, err error) {
 	out, err := exec.CommandContext(ctx, "wrk", "-t", "1", "-c", strconv.Itoa(w.connections), "-d", strconv.Itoa(int(d.Seconds()))+"s",
-		"-s", w.script, "http://"+address(port)+"/v1/things").CombinedOutput()
+		"-s", w.script, "http://"+process.Address(port)+"/v1/things").CombinedOutput()
 	if err != nil {
 		return a, fmt.Errorf("wrk: %w: %s", err, out)
 	}

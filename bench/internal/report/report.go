@@ -3,8 +3,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -50,7 +52,7 @@ func (t Target) reached(ratio, ours float64) string {
 	return "yes"
 }
 
-// A Value is one measurement; less is better.
+// A Value is one measurement.
 type Value struct {
 	Name string
 	// Of is the value; CPU the processor time beside it, in the same unit, if it was taken.
@@ -64,10 +66,12 @@ func (v Value) String() string {
 	return number(v.Of)
 }
 
-// A Row compares a peer with us.
+// A Row compares a peer with us. Less is better unless the row says otherwise.
 type Row struct {
 	Scenario string
 	Unit     string
+	// More is better: the values are rates.
+	More bool
 	// Peer is who we are compared with; its zero value is none to compare with.
 	Peer, Ours Value
 	Target     Target
@@ -75,21 +79,33 @@ type Row struct {
 
 // Ratio is how many times better we are than the peer; 0 without a peer.
 func (r Row) Ratio() float64 {
-	if r.Peer.Name == "" || r.Ours.Of == 0 {
+	less, more := r.Ours.Of, r.Peer.Of
+	if r.More {
+		less, more = more, less
+	}
+	if r.Peer.Name == "" || less == 0 {
 		return 0
 	}
-	return r.Peer.Of / r.Ours.Of
+	return more / less
 }
 
 // Best is the least of the values.
-func Best(values []Value) (best Value) {
-	for i, v := range values {
-		if i == 0 || v.Of < best.Of {
-			best = v
-		}
+func Best(values []Value) Value {
+	if len(values) == 0 {
+		return Value{}
 	}
-	return best
+	return slices.MinFunc(values, byValue)
 }
+
+// Highest is the best of rates.
+func Highest(values []Value) Value {
+	if len(values) == 0 {
+		return Value{}
+	}
+	return slices.MaxFunc(values, byValue)
+}
+
+func byValue(a, b Value) int { return cmp.Compare(a.Of, b.Of) }
 
 // Table is the rows as a table in Markdown, aligned to be read as it is.
 func Table(rows []Row) string {

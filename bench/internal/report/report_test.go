@@ -15,6 +15,7 @@ func TestTable(t *testing.T) {
 		{Scenario: "slow", Unit: "ns", Peer: Value{Name: "peer", Of: 50}, Ours: Value{Of: 100}, Target: Target{Ratio: 1.3}},
 		{Scenario: "light", Unit: "bytes", Ours: Value{Of: 36.25}, Target: Target{Most: 64, AimMost: 40}},
 		{Scenario: "heavy", Unit: "bytes", Ours: Value{Of: 65}, Target: Target{Most: 64, AimMost: 40}},
+		{Scenario: "often", Unit: "1/s", More: true, Peer: Value{Name: "peer", Of: 50}, Ours: Value{Of: 100}, Target: Target{Ratio: 1.6, AimRatio: 2}},
 		{Scenario: "free", Unit: "ns", Peer: Value{Name: "peer", Of: 3}, Ours: Value{Of: 1.5}},
 	})
 	want := `
@@ -25,6 +26,7 @@ func TestTable(t *testing.T) {
 | slow     | ns    | peer | 50         | 100        | 0.5×  | 1.3×               | **no**           |
 | light    | bytes | –    | –          | 36.2       | –     | at most 64, aim 40 | yes, the aim too |
 | heavy    | bytes | –    | –          | 65         | –     | at most 64, aim 40 | **no**           |
+| often    | 1/s   | peer | 50         | 100        | 2.0×  | 1.6×, aim 2.0×     | yes, the aim too |
 | free     | ns    | peer | 3          | 1.50       | 2.0×  |                    |                  |
 `
 	if diff := cmp.Diff(want, "\n"+got); diff != "" {
@@ -33,9 +35,15 @@ func TestTable(t *testing.T) {
 }
 
 func TestBest(t *testing.T) {
-	got := Best([]Value{{Name: "a", Of: 3}, {Name: "b", Of: 1}, {Name: "c", Of: 2}})
-	if got.Name != "b" {
+	values := []Value{{Name: "a", Of: 3}, {Name: "b", Of: 1}, {Name: "c", Of: 2}}
+	if got := Best(values); got.Name != "b" {
 		t.Errorf("the best is %v", got)
+	}
+	if got := Highest(values); got.Name != "a" {
+		t.Errorf("the highest is %v", got)
+	}
+	if Best(nil) != (Value{}) || Highest(nil) != (Value{}) {
+		t.Error("the best of none is something")
 	}
 }
 

@@ -1,4 +1,5 @@
-package main
+// Package process starts the programs that a benchmark measures, and stops them.
+package process
 
 import (
 	"errors"
@@ -13,23 +14,23 @@ import (
 	"time"
 )
 
-// A process is a program that this one started and will stop.
-type process struct {
+// A Process is a program that this one started and will stop.
+type Process struct {
 	name   string
 	cmd    *exec.Cmd
 	log    string // its file of complaints
 	exited chan struct{}
 }
 
-// start starts a program that listens on the port, and waits until it does.
-func start(name, dir, port, program string, args ...string) (*process, error) {
+// Start starts a program that listens on the port, and waits until it does.
+func Start(name, dir, port, program string, args ...string) (*Process, error) {
 	log := filepath.Join(dir, name+".log")
 	f, err := os.Create(log)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	p := &process{name: name, cmd: exec.Command(program, args...), log: log, exited: make(chan struct{})}
+	p := &Process{name: name, cmd: exec.Command(program, args...), log: log, exited: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stderr = dir, f // standard output, where access logs go, is dropped
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
@@ -39,17 +40,17 @@ func start(name, dir, port, program string, args ...string) (*process, error) {
 		close(p.exited)
 	}()
 	if err := p.await(port); err != nil {
-		p.stop()
+		p.Stop()
 		return nil, err
 	}
 	return p, nil
 }
 
 // await waits until the process accepts connections.
-func (p *process) await(port string) error {
+func (p *Process) await(port string) error {
 	deadline := time.After(10 * time.Second)
 	for {
-		if c, err := net.Dial("tcp", address(port)); err == nil {
+		if c, err := net.Dial("tcp", Address(port)); err == nil {
 			return c.Close()
 		}
 		select {
@@ -57,14 +58,14 @@ func (p *process) await(port string) error {
 			said, _ := os.ReadFile(p.log)
 			return fmt.Errorf("%s ended at once: %s", p.name, strings.TrimSpace(string(said)))
 		case <-deadline:
-			return fmt.Errorf("%s does not listen on %s", p.name, address(port))
+			return fmt.Errorf("%s does not listen on %s", p.name, Address(port))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// stop ends the process, and kills it when it will not end.
-func (p *process) stop() {
+// Stop ends the process, and kills it when it will not end.
+func (p *Process) Stop() {
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
@@ -78,8 +79,8 @@ func (p *process) stop() {
 // whatever the kernel's own.
 const clockTick = 10 * time.Millisecond
 
-// cpu is what the process and its children have spent on processors so far.
-func (p *process) cpu() (time.Duration, error) {
+// CPU is what the process and its children have spent on processors so far.
+func (p *Process) CPU() (time.Duration, error) {
 	pids, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return 0, err
@@ -126,9 +127,9 @@ func readStat(path string) (s stat, err error) {
 	return s, errors.Join(err1, err2, err3, err4)
 }
 
-// freePort is a port of the loopback address that nobody listens on now.
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", address("0"))
+// FreePort is a port of the loopback address that nobody listens on now.
+func FreePort() (string, error) {
+	l, err := net.Listen("tcp", Address("0"))
 	if err != nil {
 		return "", err
 	}
@@ -136,4 +137,4 @@ func freePort() (string, error) {
 	return port, errors.Join(err, l.Close())
 }
 
-func address(port string) string { return net.JoinHostPort("127.0.0.1", port) }
+func Address(port string) string { return net.JoinHostPort("127.0.0.1", port) }
