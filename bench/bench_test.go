@@ -1,13 +1,14 @@
 package main
 
 import (
+	"encoding/gob"
 	"io"
 	"maps"
 	"net/http"
 	"testing"
 	"time"
 
-	"encoding/gob"
+	"github.com/comporta/comporta/bench/internal/report"
 )
 
 // few is an allowance that is soon spent.
@@ -126,7 +127,7 @@ func TestEveryScenarioHasContenders(t *testing.T) {
 	names := make(map[string]bool)
 	for _, g := range groups {
 		if len(g.contenders()) < 9 {
-			t.Errorf("%s, %s: %d contenders", count(g.keys, "key"), g.answer(), len(g.contenders()))
+			t.Errorf("%s, %s: %d contenders", report.Count(g.keys, "key"), g.answer(), len(g.contenders()))
 		}
 		for _, s := range g.scenarios {
 			if names[g.name(s)] {

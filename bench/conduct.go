@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/comporta/comporta/bench/internal/report"
 )
 
 // A company is the contenders of one group, each at work in a process of its own.
@@ -87,7 +89,7 @@ func summarise(name string, samples []sample) result {
 		collector += s.Collector
 	}
 	return result{
-		name: name, wall: median(wall), cpu: median(cpu),
+		name: name, wall: report.Median(wall), cpu: report.Median(cpu),
 		collector: float64(collector) / float64(requests), allocs: float64(allocs) / float64(requests),
 	}
 }

@@ -3,11 +3,12 @@ package main
 import (
 	"runtime"
 	"runtime/metrics"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
+
+	"github.com/comporta/comporta/bench/internal/process"
+	"github.com/comporta/comporta/bench/internal/report"
 )
 
 // A load is the work of one goroutine: what it returns makes the next n requests
@@ -49,26 +50,17 @@ func measure(l load, goroutines int, round time.Duration) sample {
 		})
 	}
 	ready.Wait()
-	mallocs, collector, cpu := allocations(), collectorCPU(), processCPU()
+	mallocs, collector, cpu := allocations(), collectorCPU(), process.OwnCPU()
 	start := time.Now()
 	end = start.Add(round)
 	close(begin)
 	done.Wait()
 	s.Wall = time.Since(start)
-	s.CPU = processCPU() - cpu
+	s.CPU = process.OwnCPU() - cpu
 	s.Collector = collectorCPU() - collector
 	s.Allocations = int(allocations() - mallocs)
 	s.Requests, s.Allowed = int(requests.Load()), int(allowed.Load())
 	return s
-}
-
-// processCPU is the time that this process has spent on processors.
-func processCPU() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func collectorCPU() time.Duration {
@@ -101,13 +93,5 @@ func cycleCPU() time.Duration {
 		runtime.GC()
 		costs[i] = collectorCPU() - before
 	}
-	return median(costs)
-}
-
-func median[T time.Duration | float64](values []T) T {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[len(sorted)/2]
+	return report.Median(costs)
 }

@@ -16,7 +16,7 @@ func (b *bench) keyed() error {
 		if len(g.scenarios) == 0 {
 			continue
 		}
-		say("preparing %s, %s", count(g.keys, "key"), g.answer())
+		say("preparing %s, %s", report.Count(g.keys, "key"), g.answer())
 		c, err := assemble(g.contenders(), setup{Kind: "keyed", Allowance: g.allowance(), Keys: g.keys, Fill: 1})
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ func (b *bench) memory() error {
 			lightest, quickest = append(lightest, bytes), append(quickest, cycle)
 			continue
 		}
-		size := report.Row{Scenario: count(million, "key") + ", " + contender.name, Unit: "bytes/key", Ours: bytes, Target: keyBytes}
+		size := report.Row{Scenario: report.Count(million, "key") + ", " + contender.name, Unit: "bytes/key", Ours: bytes, Target: keyBytes}
 		time := report.Row{Scenario: size.Scenario, Unit: "collector ms/cycle", Ours: cycle, Target: cycleMillis}
 		if contender.name == slidingLog { // its entries come on top
 			size.Target, time.Target = report.Target{}, report.Target{}
@@ -90,7 +90,7 @@ func (b *bench) memory() error {
 // logMemory measures what a request weighs in a sliding log that holds many.
 func (b *bench) logMemory() error {
 	const each = 1000
-	name := "1,000 keys of " + count(each, "request")
+	name := "1,000 keys of " + report.Count(each, "request")
 	if !b.only.MatchString("memory, " + slidingLog) {
 		return nil
 	}
@@ -193,7 +193,7 @@ func (b *bench) each() string {
 		tables = append(tables, report.Markdown(append([][]string{{"scenario", "contender", "ns", "CPU ns", "of it collector", "allocations"}}, b.results...)))
 	}
 	if len(b.weights) > 0 {
-		tables = append(tables, report.Markdown(append([][]string{{count(million, "key"), "bytes/key", "collector ms/cycle"}}, b.weights...)))
+		tables = append(tables, report.Markdown(append([][]string{{report.Count(million, "key"), "bytes/key", "collector ms/cycle"}}, b.weights...)))
 	}
 	return strings.Join(tables, "\n")
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -89,11 +88,11 @@ func (g group) allowance() allowance {
 
 // name is the scenario in words.
 func (g group) name(s scenario) string {
-	words := []string{count(g.keys, "key")}
+	words := []string{report.Count(g.keys, "key")}
 	if g.keys > 1 {
 		words = append(words, map[bool]string{false: "uniform", true: "Zipf"}[s.zipf])
 	}
-	return strings.Join(append(words, count(s.goroutines, "goroutine"), g.answer()), ", ")
+	return strings.Join(append(words, report.Count(s.goroutines, "goroutine"), g.answer()), ", ")
 }
 
 func (g group) answer() string {
@@ -101,18 +100,6 @@ func (g group) answer() string {
 		return "denied"
 	}
 	return "allowed"
-}
-
-// count is "1 key", "1,000 keys".
-func count(n int, what string) string {
-	digits := fmt.Sprint(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	if n != 1 {
-		what += "s"
-	}
-	return digits + " " + what
 }
 
 // contenders are those that run in the group.

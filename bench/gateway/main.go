@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -202,9 +201,4 @@ func (r *runner) run(ctx context.Context, load *wrk, d time.Duration, warmUp boo
 		r.rate = append(r.rate, float64(a.Requests)/d.Seconds())
 	}
 	return nil
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[len(sorted)/2]
 }

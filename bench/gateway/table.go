@@ -29,7 +29,7 @@ func rows(runners []*runner) []report.Row {
 			if !r.proxy.ours && r.mode == m {
 				rows = append(rows, report.Row{
 					Scenario: "gateway, " + string(m), Unit: unit, Target: target,
-					Peer: report.Value{Name: r.proxy.name, Of: median(r.cpu)}, Ours: report.Value{Of: median(ours[m])},
+					Peer: report.Value{Name: r.proxy.name, Of: report.Median(r.cpu)}, Ours: report.Value{Of: report.Median(ours[m])},
 				})
 			}
 		}
@@ -41,7 +41,7 @@ func rows(runners []*runner) []report.Row {
 func eachTable(runners []*runner) string {
 	cells := [][]string{{"proxy", "mode", "µs CPU/request", "requests/s"}}
 	for _, r := range runners {
-		cells = append(cells, []string{r.proxy.name, string(r.mode), fmt.Sprintf("%.1f", median(r.cpu)), fmt.Sprintf("%.0f", median(r.rate))})
+		cells = append(cells, []string{r.proxy.name, string(r.mode), fmt.Sprintf("%.1f", report.Median(r.cpu)), fmt.Sprintf("%.0f", report.Median(r.rate))})
 	}
 	return report.Markdown(cells)
 }
@@ -53,5 +53,5 @@ func added(without, with []float64) float64 {
 	for i := range with {
 		differences[i] = with[i] - without[i]
 	}
-	return median(differences)
+	return report.Median(differences)
 }

@@ -101,6 +101,15 @@ func (p *Process) CPU() (time.Duration, error) {
 	return total, nil
 }
 
+// OwnCPU is what this process has spent on processors so far.
+func OwnCPU() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
 type stat struct {
 	pid, parent int
 	cpu         time.Duration // in user mode and in the kernel
@@ -137,4 +146,5 @@ func FreePort() (string, error) {
 	return port, errors.Join(err, l.Close())
 }
 
+// Address is the port at the loopback address.
 func Address(port string) string { return net.JoinHostPort("127.0.0.1", port) }
