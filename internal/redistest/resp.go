@@ -20,7 +20,7 @@ func (e Error) Error() string { return string(e) }
 // that is not paused.
 const patience = 5 * time.Second
 
-// conn speaks RESP2 over one connection.
+// conn speaks RESP2 over one connection, until the deadline of its ctx.
 type conn struct {
 	net.Conn
 	in *bufio.Reader
@@ -31,16 +31,13 @@ func dial(ctx context.Context, addr string) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{c, bufio.NewReader(c)}, nil
+	deadline, _ := ctx.Deadline()
+	return &conn{c, bufio.NewReader(c)}, c.SetDeadline(deadline)
 }
 
 // do sends a command and reads its reply: nil, int64, string, []any of these, or
 // an [Error] in place of one. An error of its own leaves the connection unusable.
-func (c *conn) do(ctx context.Context, args ...string) (any, error) {
-	deadline, _ := ctx.Deadline()
-	if err := c.SetDeadline(deadline); err != nil {
-		return nil, err
-	}
+func (c *conn) do(args ...string) (any, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(args))
 	for _, a := range args {

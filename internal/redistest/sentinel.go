@@ -59,9 +59,14 @@ sentinel failover-timeout %[2]s 3000
 	one := begin(s.t, func(port int) []string {
 		return []string{name, "--sentinel", "--port", strconv.Itoa(port)}
 	})
-	// Sentinels of old versions know no shorter periods; the tests only wait longer.
-	_, _ = one.Do("SENTINEL", "DEBUG", "INFO-PERIOD", "100", "PUBLISH-PERIOD", "100", "PING-PERIOD", "100", "ASK-PERIOD", "100")
+	hasten(one, "INFO-PERIOD", "100", "PING-PERIOD", "100", "ASK-PERIOD", "100", "PUBLISH-PERIOD", "100")
 	return one
+}
+
+// hasten sets periods in milliseconds. A sentinel of an old version refuses: the
+// tests then wait longer.
+func hasten(sentinel *Server, periods ...string) {
+	_, _ = sentinel.Do(append([]string{"SENTINEL", "DEBUG"}, periods...)...)
 }
 
 // follows says whether a replica is linked to its primary.
@@ -90,6 +95,12 @@ func (s *Sentinels) awaitHealth() {
 			}
 			return nil
 		})
+	}
+	// They have met. From here on the usual period: after four of them they make a
+	// new primary a replica again, of which the one that promoted it hears within
+	// a second.
+	for _, one := range s.Sentinels {
+		hasten(one, "PUBLISH-PERIOD", "2000")
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -27,15 +26,15 @@ type Server struct {
 	Port   int
 	Prefix string // for the keys of this test; no other test has it
 
+	// Password is what Do says first, unless "": for a test that sets one.
+	Password string
+
 	t       testing.TB
 	path    string // "" where the server is not ours
 	args    []string
 	dir     string
 	process *process
 	up      atomic.Bool // it runs and is not paused
-
-	mu   sync.Mutex
-	conn *conn // nil until asked
 }
 
 // Start starts a server, with more arguments as on its command line, or takes
@@ -65,7 +64,6 @@ func begin(t testing.TB, args func(port int) []string) *Server {
 	t.Helper()
 	s := &Server{Host: loopback, Prefix: prefix(), t: t, path: program(t), dir: t.TempDir()}
 	t.Cleanup(func() {
-		s.hangUp()
 		if s.process != nil {
 			s.process.kill()
 		}
@@ -122,7 +120,6 @@ func (s *Server) answers() error {
 		return err
 	}
 	if want := fmt.Sprintf("process_id:%d\r\n", s.process.Pid); !strings.Contains(info.(string), want) {
-		s.hangUp()
 		return fmt.Errorf("another server listens on %s", s.Addr)
 	}
 	return nil
@@ -137,10 +134,7 @@ func borrow(t testing.TB, external string) *Server {
 	}
 	port, _ := strconv.Atoi(u.Port()) // url.Parse took digits only
 	s := &Server{Addr: u.Host, Host: u.Hostname(), Port: port, Prefix: prefix(), t: t}
-	t.Cleanup(func() {
-		s.sweep()
-		s.hangUp()
-	})
+	t.Cleanup(s.sweep)
 	return s
 }
 
@@ -182,7 +176,6 @@ func (s *Server) Kill() {
 	s.t.Helper()
 	s.own()
 	s.up.Store(false)
-	s.hangUp()
 	s.process.kill()
 }
 
@@ -196,24 +189,24 @@ func (s *Server) Restart() {
 	}
 }
 
-// Do sends one command, over a connection that stays, and gives its reply: nil,
-// int64, string or []any of these; an error reply is an [Error].
+// Do sends one command over a connection of its own and gives its reply: nil,
+// int64, string or []any of these; an error reply is an [Error]. It gives up
+// after five seconds.
 func (s *Server) Do(args ...string) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if s.conn == nil {
-		c, err := dial(ctx, s.Addr)
-		if err != nil {
+	c, err := dial(ctx, s.Addr)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	if s.Password != "" {
+		if _, err := c.do("AUTH", s.Password); err != nil {
 			return nil, err
 		}
-		s.conn = c
 	}
-	reply, err := s.conn.do(ctx, args...)
+	reply, err := c.do(args...)
 	if err != nil {
-		s.conn.Close()
-		s.conn = nil
 		return nil, fmt.Errorf("%s of %s: %w", args[0], s.Addr, err)
 	}
 	if e, ok := reply.(Error); ok {
@@ -230,15 +223,6 @@ func (s *Server) MustDo(args ...string) any {
 		s.t.Fatalf("redistest: %v", err)
 	}
 	return reply
-}
-
-func (s *Server) hangUp() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.conn != nil {
-		s.conn.Close()
-		s.conn = nil
-	}
 }
 
 func (s *Server) signal(sig syscall.Signal) {
