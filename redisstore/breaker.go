@@ -1,0 +1,171 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ErrDown is the error of a call that was not made because the calls before it
+// failed: nothing was spent, and nothing was waited for.
+var ErrDown = errors.New("redisstore: the store is down")
+
+// downError is an ErrDown with its cause. Of a breaker it is also the state.
+type downError struct {
+	cause string
+	since int64 // when the first call failed, on the breaker's clock
+}
+
+func (e *downError) Error() string {
+	return ErrDown.Error() + ": " + e.cause + ": " + troubles[e.cause].meaning
+}
+
+func (e *downError) Is(target error) bool { return target == ErrDown }
+
+// patience is for how long all calls may fail before the breaker opens, however
+// few they are.
+const patience = time.Second
+
+type breakerOptions struct {
+	failures int           // in a row, that open it
+	every    time.Duration // between the starts of two probes
+	deadline time.Duration // of each probe
+	now      func() int64  // monotonic nanoseconds
+
+	// probe asks the store for something that works only when takes do.
+	probe func(context.Context) error
+	// down is told each outage, and within it each further cause once; up, its end.
+	// They are called one at a time, in order.
+	down func(cause string, err error)
+	up   func(after time.Duration)
+}
+
+// A breaker keeps calls from a store that fails: it opens after some failures in
+// a row, or when there is nothing else for a second, and lets no call through
+// until a probe succeeds. It is safe for concurrent use. While all is well a
+// call costs two atomic loads.
+type breaker struct {
+	breakerOptions
+	state   atomic.Pointer[downError] // nil: closed
+	failing atomic.Bool               // streak > 0
+	opened  chan error                // what opened it, to run
+	stop    context.CancelFunc
+	ended   sync.WaitGroup
+
+	mu     sync.Mutex
+	streak int
+	first  int64 // when the streak began
+}
+
+// newBreaker is a closed breaker. Its goroutine ends with close.
+func newBreaker(o breakerOptions) *breaker {
+	ctx, stop := context.WithCancel(context.Background())
+	b := &breaker{breakerOptions: o, opened: make(chan error, 1), stop: stop}
+	b.ended.Go(func() { b.run(ctx) })
+	return b
+}
+
+// allow is nil where a call may be made; else an error that is ErrDown.
+func (b *breaker) allow() error {
+	if down := b.state.Load(); down != nil {
+		return down
+	}
+	return nil
+}
+
+// done is told how each call ended; ctx is the caller's own, without the
+// deadline that the store put on it.
+func (b *breaker) done(ctx context.Context, err error) {
+	switch {
+	case err == nil:
+		if b.failing.Load() {
+			b.mu.Lock()
+			b.forgetLocked()
+			b.mu.Unlock()
+		}
+	case failure(ctx, err):
+		b.count(err)
+	}
+}
+
+func (b *breaker) count(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state.Load() != nil {
+		return // a call from before it opened
+	}
+	now := b.now()
+	if b.streak == 0 {
+		b.first = now
+		b.failing.Store(true)
+	}
+	if b.streak++; b.streak >= b.failures || now-b.first > int64(patience) {
+		b.state.Store(&downError{cause(err), b.first})
+		b.opened <- err // has room: run takes one for each time that it closes
+	}
+}
+
+func (b *breaker) forgetLocked() {
+	b.streak = 0
+	b.failing.Store(false)
+}
+
+// close ends the goroutine and waits for it.
+func (b *breaker) close() {
+	b.stop()
+	b.ended.Wait()
+}
+
+func (b *breaker) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case err := <-b.opened:
+			b.outage(ctx, err)
+		}
+	}
+}
+
+// outage probes until the store is back.
+func (b *breaker) outage(ctx context.Context, err error) {
+	told := map[string]bool{}
+	tell := func(cause string, err error) {
+		if !told[cause] {
+			told[cause] = true
+			b.down(cause, err)
+		}
+	}
+	since := b.state.Load().since
+	tell(cause(err), err)
+	tick := time.NewTicker(b.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		switch err := b.ask(ctx); {
+		case err == nil:
+			b.mu.Lock()
+			b.forgetLocked()
+			b.state.Store(nil)
+			b.mu.Unlock()
+			b.up(time.Duration(b.now() - since))
+			return
+		case ctx.Err() == nil:
+			why := cause(err)
+			b.state.Store(&downError{why, since})
+			tell(why, err)
+		}
+	}
+}
+
+func (b *breaker) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, b.deadline)
+	defer cancel()
+	return b.probe(ctx)
+}
