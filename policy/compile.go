@@ -48,6 +48,7 @@ func (e *Engine) compile() error {
 	if e.store == nil {
 		c.wrong(nil, "store", errors.New("an engine needs one, such as memstore.New"))
 	}
+	c.fallback()
 	for _, l := range e.policy.Limits {
 		if clause := c.limit(l); clause != nil {
 			e.clauses = append(e.clauses, clause)
@@ -89,6 +90,7 @@ func (c *compiler) limit(l *Limit) *clause {
 	c.name(l)
 	c.per(l)
 	c.costs(l)
+	c.onError(l, l.OnError)
 	rule := c.rule(l)
 	if len(c.errs) > faults || l.Mode == Off {
 		return nil
@@ -215,7 +217,37 @@ func times(units int64, n int) int64 {
 	return units * int64(n)
 }
 
+// fallback settles what holds when the store cannot answer.
+func (c *compiler) fallback() {
+	f := &c.engine.fallback
+	f.spares = make(map[*Limit]*spare)
+	f.onError = c.onError(nil, c.engine.policy.OnError)
+	switch {
+	case f.onError != Default:
+	case f.local != nil:
+		f.onError = Local
+	default:
+		f.onError = Allow
+	}
+}
+
+// onError checks what is said of a limit, or, where that is nil, of the policy.
+func (c *compiler) onError(l *Limit, said OnError) OnError {
+	switch {
+	case said > Deny:
+		c.wrong(l, "on_error", fmt.Errorf("unknown: %v", said))
+	case said == Local && c.engine.fallback.local == nil:
+		c.wrong(l, "on_error", errors.New("local needs a store that decides meanwhile: give the engine Options.Local"))
+	}
+	return said
+}
+
 func (c *compiler) part(l *Limit, rule *comporta.Rule) part {
+	s := &spare{onError: l.OnError.or(c.engine.fallback.onError), rule: rule, quota: l.Limit.Calendar != nil}
+	if s.onError == Deny && l.Mode == Shadow {
+		s.onError = Allow
+	}
+	c.engine.fallback.spares[l] = s
 	return part{l, rule, c.source(l.Per), l.Shown(), l.Limit.Unlimited}
 }
 

@@ -15,9 +15,9 @@
 // exceptions does, and the request shows an identity of the limit's kind. An
 // unlimited limit applies without asking the store; it overrides no other.
 //
-// When the store cannot answer, the request is allowed and the verdict says so
-// ([Verdict.Failed]): a limiter that is down must not take down what it
-// protects. A request whose own context has ended is refused instead.
+// When the store cannot answer, the policy says what holds ([OnError]), for each
+// limit if it likes: a local store decides with this instance's share, or the
+// request passes, or it is refused. The verdict says so ([Verdict.Fallen]).
 //
 // Paths are read before they are matched ([Paths.Clean]), and what was matched
 // is what is to be forwarded.

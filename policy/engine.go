@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +17,20 @@ type Options struct {
 	// is followed within a second where it is set. What is decided hangs on the
 	// store's clock alone.
 	Now func() time.Time
+	// Local decides for limits whose [OnError] is Local while the store cannot
+	// answer, such as a memory store; nil where none does. It keeps what was spent
+	// in it from one outage to the next, so it is not to be the store of anything else.
+	//
+	// Each limit is then divided, limit and burst, by the number of instances,
+	// rounded up, and a key starts from what was last known of it, where the store
+	// has the methods
+	//
+	//	Instances() int
+	//	Known(comporta.Key) (d comporta.Decision, age time.Duration, ok bool)
+	//
+	// of which the second is the last answer about a key and how old it is. What a
+	// quota spent locally is charged to the store when it answers again ([Engine.Repay]).
+	Local comporta.Store
 }
 
 // An Engine enforces a policy on a store. It is safe for concurrent use.
@@ -29,6 +44,7 @@ type Engine struct {
 	sources   []identity.Source
 	narrow    bool // a limit matches by path
 	scratch   sync.Pool
+	fallback  fallback
 }
 
 // NewEngine checks and compiles a policy. Its error joins an [*Error] for each
@@ -39,6 +55,8 @@ func NewEngine(p *Policy, store comporta.Store, o Options) (*Engine, error) {
 		e.now = func() comporta.Instant { return comporta.InstantOf(o.Now()) }
 	}
 	e.one, _ = store.(comporta.Taker)
+	e.fallback.local, e.fallback.seed = o.Local, maphash.MakeSeed()
+	e.fallback.store, _ = store.(informed)
 	if err := e.compile(); err != nil {
 		return nil, err
 	}
@@ -83,7 +101,7 @@ func (e *Engine) CleanPath(escaped string) (forward, decoded string, err error) 
 // identities and, with FoldCase, a path that has capitals; nothing else.
 func (e *Engine) Check(ctx context.Context, r *identity.Request, v *Verdict) {
 	v.Outcome, v.Now = comporta.Outcome{Allowed: true}, e.now()
-	v.Applied, v.Preflight = v.Applied[:0], isPreflight(r)
+	v.Applied, v.Preflight, v.Fallen = v.Applied[:0], isPreflight(r), Default
 	a := e.ask(r)
 	defer e.done(a)
 	if v.Preflight {
@@ -98,10 +116,13 @@ func (e *Engine) Check(ctx context.Context, r *identity.Request, v *Verdict) {
 		}
 	}
 	if v.Failed = e.take(ctx, a, v); v.Failed != nil {
-		v.fail(ctx)
+		e.fall(ctx, a, v)
 		return
 	}
 	v.name()
+	if e.fallback.debts.waiting.Load() && len(a.takes) > 0 {
+		e.repaySoon()
+	}
 }
 
 // isPreflight says whether a browser asks beforehand what it may ask.
@@ -112,15 +133,6 @@ func isPreflight(r *identity.Request) bool {
 func shows(r *identity.Request, header string) bool {
 	lines := r.Header[header]
 	return len(lines) > 0 && lines[0] != ""
-}
-
-// fail makes the verdict that of a store that could not answer.
-func (v *Verdict) fail(ctx context.Context) {
-	v.Allowed = ctx.Err() == nil
-	v.Named = -1
-	for i := range v.Applied {
-		v.Applied[i].Decision, v.Applied[i].Shown = comporta.Decision{Allowed: v.Allowed}, false
-	}
 }
 
 // take asks the store, and puts its decisions and what they come to into the verdict.

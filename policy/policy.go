@@ -29,6 +29,8 @@ type Policy struct {
 	CORS *CORS
 	// Zone is the time zone of quotas that name none; nil is UTC.
 	Zone *time.Location
+	// OnError is what becomes of limits that say nothing else when the store cannot answer.
+	OnError OnError
 }
 
 // An IPv6Outer is a second limit beside each limit by address, for IPv6 alone:
@@ -61,6 +63,8 @@ type Limit struct {
 	Cost []Cost
 	// Mode enforces unless said.
 	Mode Mode
+	// OnError is what becomes of this limit when the store cannot answer.
+	OnError OnError
 	// Show says whether answers tell of this limit; nil is yes, but not for limits
 	// per everyone, shadow and unlimited ones.
 	Show *bool

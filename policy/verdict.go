@@ -18,10 +18,15 @@ type Verdict struct {
 	Named int
 	// Preflight says that the request was a CORS preflight.
 	Preflight bool
-	// Failed is the store's error, when it could not answer. The request is then
-	// allowed, unless its own context had ended: that nobody waits for an answer is
-	// no reason to let it pass uncounted. The decisions are empty and none is shown.
+	// Failed is the store's error, when it could not answer.
 	Failed error
+	// Fallen is which way the verdict then fell: Deny where one of the limits asks
+	// for that, and the request is refused, which is not the client's doing; Local
+	// where [Options.Local] decided under at least one of them; else Allow. It is
+	// Default where nothing failed, and where the request's own context had ended:
+	// that nobody waits for an answer is no reason to let it pass uncounted, so it
+	// is refused.
+	Fallen OnError
 }
 
 // Applied is one limit's part in a verdict.
@@ -35,6 +40,10 @@ type Applied struct {
 	Identity string
 	// Shown says that headers and bodies may tell of it.
 	Shown bool
+	// Fallen is Default where the store decided. Where it could not it is Local, and
+	// Rule and Decision are those of this instance's share; or else nobody decided:
+	// the decision is empty, but for Allowed, and not shown.
+	Fallen OnError
 }
 
 // denies says whether the limit refuses the request: a shadow limit never does.

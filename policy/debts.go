@@ -1,0 +1,142 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/comporta/comporta"
+)
+
+const (
+	// mostDebts is how many keys' debts are remembered. What others spend beyond
+	// them is not charged.
+	mostDebts = 65_536
+	// repayWithin bounds each call that repays.
+	repayWithin = time.Second
+)
+
+// debts are what quotas spent locally, by key: their windows are long, and the
+// store would otherwise grant all of it once more. It is safe for concurrent use.
+type debts struct {
+	waiting  atomic.Bool // some are owed
+	repaying atomic.Bool // in the background
+	settling sync.Mutex  // held by who repays
+	mu       sync.Mutex
+	owed     map[comporta.Key]debt
+}
+
+// debt is what one key spent locally in one window of its quota.
+type debt struct {
+	rule  *comporta.Rule
+	units int64
+	at    comporta.Instant // when it was spent last
+	end   comporta.Instant // of the window
+}
+
+// add adds to what a key owes. What it owed of a window before is forgotten.
+func (d *debts) add(key comporta.Key, more debt) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	had, known := d.owed[key]
+	if !known && len(d.owed) >= mostDebts {
+		return
+	}
+	if d.owed == nil {
+		d.owed = make(map[comporta.Key]debt)
+	}
+	if known && had.end == more.end {
+		more.units += had.units
+	}
+	d.owed[key] = more
+	d.waiting.Store(true)
+}
+
+// next is one of the debts, of those whose window goes on for so long that it is
+// the store's, too, whose clock may be another. The others are forgotten.
+func (d *debts) next(now comporta.Instant) (comporta.Key, debt, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for key, owed := range d.owed {
+		if now.Add(comporta.MaxStep) < owed.end {
+			return key, owed, true
+		}
+		delete(d.owed, key)
+	}
+	d.waiting.Store(false)
+	return comporta.Key{}, debt{}, false
+}
+
+// settled takes off what was found with next and is now charged, or may be.
+func (d *debts) settled(key comporta.Key, paid debt) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch owed := d.owed[key]; {
+	case owed.end != paid.end: // it was replaced by another window's
+	case owed.units > paid.units:
+		owed.units -= paid.units
+		d.owed[key] = owed
+	default:
+		delete(d.owed, key)
+	}
+}
+
+// Repay charges to the store what quotas spent locally while it could not
+// answer. The engine calls it in the background after the first verdict of a
+// store that answers again; call it before the program ends, since what is still
+// owed then is forgotten. It is safe for concurrent use.
+//
+// The store is first asked whether it answers; while it does not, all stays for
+// later. Then each key's units are charged without asking, as debt, in the quota's
+// window that they were spent in; those whose window is over, or nearly, are
+// forgotten. No unit is charged twice: where the store fails while it charges a
+// key, nobody knows whether it did, and that key's units count as charged. A
+// client then gets at most its instance's share of a quota once more, where the
+// other way it would lose what it never used. The error is that of the store; what
+// it did not come to stays for later.
+func (e *Engine) Repay(ctx context.Context) error {
+	d := &e.fallback.debts
+	d.settling.Lock()
+	defer d.settling.Unlock()
+	out := make([]comporta.Taken, 1)
+	for asked := false; ; asked = true {
+		key, owed, any := d.next(e.now())
+		if !any {
+			return nil
+		}
+		if !asked {
+			if err := within(ctx, func(ctx context.Context) error {
+				return e.store.Take(ctx, []comporta.Take{{Key: key, Rule: owed.rule}}, out)
+			}); err != nil {
+				return fmt.Errorf("policy: the store does not answer yet, so nothing is charged to it: %w", err)
+			}
+		}
+		d.settled(key, owed)
+		if err := within(ctx, func(ctx context.Context) error {
+			taken := comporta.Receipt{At: owed.at, Cost: 1}
+			return e.store.Settle(ctx, []comporta.Settlement{{Key: key, Rule: owed.rule, Taken: taken, Actual: 1 + owed.units}}, out)
+		}); err != nil {
+			return fmt.Errorf("policy: the store failed while what was spent without it was charged: %w", err)
+		}
+	}
+}
+
+func within(ctx context.Context, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, repayWithin)
+	defer cancel()
+	return call(ctx)
+}
+
+// repaySoon repays in the background, unless somebody does.
+func (e *Engine) repaySoon() {
+	d := &e.fallback.debts
+	if !d.repaying.CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		defer d.repaying.Store(false)
+		_ = e.Repay(context.Background()) // what is left stays for the next verdict
+	}()
+}
