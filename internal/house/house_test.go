@@ -32,7 +32,7 @@ var rooms = []room{
 	{name: "memstore", floor: 1, rooms: []string{"."}},
 	{name: "storetest", floor: 1, rooms: []string{"."}, guests: []string{"pgregory.net/rapid"}},
 	{name: "policy", floor: 3, rooms: []string{".", "identity"}},
-	{name: "config", floor: 4, rooms: []string{".", "identity", "policy"}, guests: []string{"github.com/goccy/go-yaml"}},
+	{name: "config", floor: 4, rooms: []string{".", "identity", "policy", "redisstore"}, guests: []string{"github.com/goccy/go-yaml"}},
 	{name: "httplimit", floor: 4, rooms: []string{".", "identity", "policy"}},
 	{name: "internal/telemetry", floor: 4, rooms: []string{".", "identity", "policy"}, guests: []string{"github.com/prometheus/client_golang"}},
 	{name: "internal/sim", floor: 4, rooms: []string{"."}},
@@ -49,6 +49,7 @@ var testGuests = []string{"github.com/google/go-cmp", "pgregory.net/rapid", "git
 var clocks = []string{
 	"wait.go", // until a deadline
 	"memstore/clock.go",
+	"redisstore/clock.go",
 	"policy/clock.go",
 	"internal/gateway/clock.go",
 }

@@ -1,0 +1,39 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/comporta/comporta"
+	"github.com/comporta/comporta/internal/redistest"
+	"github.com/comporta/comporta/redisstore"
+	"github.com/comporta/comporta/storetest"
+)
+
+type raw struct{ s *redistest.Server }
+
+func (r raw) Do(ctx context.Context, key string, args ...string) (any, error) {
+	v, err := r.s.Do(args...)
+	var e redistest.Error
+	if errors.As(err, &e) {
+		err = redisstore.ServerError(e)
+	}
+	return v, err
+}
+func (r raw) Cluster() bool { return false }
+func (r raw) Close()        {}
+
+func TestConformance(t *testing.T) {
+	server := redistest.Start(t)
+	storetest.Run(t, func(t *testing.T, now func() time.Time) comporta.Store {
+		server.Do("FLUSHALL")
+		s, err := redisstore.New(raw{server}, redisstore.Options{Now: now, Timeout: 5 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	})
+}

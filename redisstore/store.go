@@ -1,0 +1,259 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/comporta/comporta"
+)
+
+// Options say how a store keeps states. The zero Options are ready.
+type Options struct {
+	// Prefix begins every key; "comporta" unless said. Stores of one prefix are one.
+	Prefix string
+	// Timeout is the deadline of every call, with the wait in line; 50 ms unless said.
+	Timeout time.Duration
+	// Logger is told when the store goes down and comes back, and of what was found
+	// wrong in it; slog.Default unless said.
+	Logger *slog.Logger
+	// MaxKnown is of how many keys the last answer is remembered, to deny again
+	// without asking and to begin local counting; 65,536 unless said, of 128 bytes each.
+	MaxKnown int
+	// MaxLogEntries is how many entries one sliding log may have, of 16 bytes each;
+	// 1,000,000 unless said. Beyond it the last entry moves on: units then stay longer
+	// than they must, and never shorter.
+	MaxLogEntries int
+	// Batch is how many requests may share one call; 128 unless said.
+	Batch int
+	// Failures in a row open the breaker: 5 unless said. While it is open all calls
+	// fail at once, and every Probe, 200 ms unless said, the server is tried.
+	Failures int
+	Probe    time.Duration
+	// Heartbeat is how often an instance says that it lives; 1 s unless said.
+	Heartbeat time.Duration
+	// Now is for tests: the instant goes with each call instead of the server's own,
+	// and keys expire an hour of real time later.
+	Now func() time.Time
+}
+
+// A Store keeps states in Redis or Valkey. It is a [comporta.Store], safe for
+// concurrent use, and one limit together with all stores of the same prefix on
+// the same server or cluster, in whatever process. Its clock is the server's.
+//
+// A request costs one round trip, which concurrent requests share.
+type Store struct {
+	client  Client
+	cluster bool
+	prefix  string
+	timeout time.Duration
+	batch   int
+	most    int64 // entries of a log
+	now     func() time.Time
+	logger  *slog.Logger
+
+	lanes   []lane
+	breaker *breaker
+	offset  atomic.Int64 // server's time less the monotonic clock, in µs
+
+	mu      sync.RWMutex
+	numbers map[*comporta.Rule]*numbers
+}
+
+// New is a store on a client, which stays the caller's to close, after the store.
+// It asks the server nothing: a server that is down is an error of the calls.
+func New(client Client, o Options) (*Store, error) {
+	if client == nil {
+		return nil, errors.New("redisstore: a store needs a client: see the packages rueidis and goredis below this one")
+	}
+	if strings.ContainsAny(o.Prefix, "{}") {
+		return nil, errors.New("redisstore: a prefix may not have braces: they say which part of a key makes its slot in a cluster")
+	}
+	s := &Store{
+		client: client, cluster: client.Cluster(), now: o.Now, logger: o.Logger,
+		prefix:  either(o.Prefix, "comporta"),
+		timeout: either(o.Timeout, 50*time.Millisecond),
+		batch:   either(o.Batch, 128),
+		most:    int64(either(o.MaxLogEntries, 1_000_000)),
+		numbers: make(map[*comporta.Rule]*numbers),
+	}
+	if s.logger == nil {
+		s.logger = slog.Default()
+	}
+	s.lanes = make([]lane, 1)
+	if s.cluster {
+		s.lanes = make([]lane, 256)
+	}
+	for i := range s.lanes {
+		s.lanes[i].store = s
+	}
+	s.offset.Store(began.UnixMicro())
+	s.breaker = newBreaker(breakerOptions{
+		failures: either(o.Failures, 5), every: either(o.Probe, 200*time.Millisecond), deadline: s.timeout, now: monotonic,
+		probe: s.probe,
+		down:  func(cause string, err error) { logDown(s.logger, cause, err) },
+		up:    func(after time.Duration) { logUp(s.logger, after) },
+	})
+	return s, nil
+}
+
+func (s *Store) probe(ctx context.Context) error {
+	_, err := s.client.Do(ctx, "", "PING")
+	return err
+}
+
+func either[T comparable](said, otherwise T) T {
+	var zero T
+	if said == zero {
+		return otherwise
+	}
+	return said
+}
+
+// Close ends what the store does of itself. It does not close the client.
+func (s *Store) Close() error {
+	s.breaker.close()
+	return nil
+}
+
+// Take is [comporta.Store]'s: one round trip, all or nothing. In a cluster,
+// limits whose identities lie in different slots are taken slot by slot and
+// given back when a later one denies: never more is admitted than any limit
+// allows, and for a moment more may be refused.
+//
+// An error is [ErrDown] where nothing was asked. A [ServerError] says that the
+// server refused, and nothing was spent. After any other it is not known.
+func (s *Store) Take(ctx context.Context, takes []comporta.Take, out []comporta.Taken) error {
+	if len(takes) == 0 {
+		return nil
+	}
+	if err := comporta.CheckTakes(takes); err != nil {
+		return err
+	}
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	if s.cluster && spans(takes) {
+		return s.takeApart(ctx, takes, out)
+	}
+	return s.take(ctx, takes, out, false)
+}
+
+// TakeOne is Take for one limit.
+func (s *Store) TakeOne(ctx context.Context, key comporta.Key, rule *comporta.Rule, cost int64) (comporta.Decision, error) {
+	var out [1]comporta.Taken
+	err := s.Take(ctx, []comporta.Take{{Key: key, Rule: rule, Cost: cost}}, out[:])
+	return out[0].Decision, err
+}
+
+// Settle is [comporta.Store]'s: settlements share round trips; each is carried
+// out or not by itself.
+func (s *Store) Settle(ctx context.Context, settlements []comporta.Settlement, out []comporta.Taken) error {
+	if err := comporta.CheckSettlements(settlements); err != nil {
+		return err
+	}
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	for i := range settlements {
+		if err := s.settle(ctx, &settlements[i], &out[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.breaker.allow()
+}
+
+// take asks for takes of one slot.
+func (s *Store) take(ctx context.Context, takes []comporta.Take, out []comporta.Taken, denied bool) error {
+	r := newRequest(len(takes))
+	copy(r.takes, takes)
+	r.denied = denied
+	if err := s.ask(ctx, r, takes[0].Key.Identity); err != nil {
+		return err
+	}
+	copy(out, r.out)
+	r.free()
+	return nil
+}
+
+func (s *Store) settle(ctx context.Context, settlement *comporta.Settlement, out *comporta.Taken) error {
+	r := newRequest(1)
+	own := *settlement
+	r.settlement = &own
+	if err := s.ask(ctx, r, own.Key.Identity); err != nil {
+		return err
+	}
+	*out = r.out[0]
+	r.free()
+	return nil
+}
+
+// tries is how often a request is asked whose quota the script was told the wrong
+// windows for: each time the server's time is known better.
+const tries = 3
+
+// ask asks by the lane of an identity. The request is the caller's again unless
+// there is an error.
+func (s *Store) ask(ctx context.Context, r *request, identity string) error {
+	lane := &s.lanes[0]
+	if s.cluster {
+		r.slot = slotOf(identity)
+		lane = &s.lanes[int(r.slot)%len(s.lanes)]
+	}
+	for try := 1; ; try++ {
+		err := lane.ask(ctx, r)
+		var outside *outsideWindows
+		if err == nil || try == tries || !errors.As(err, &outside) {
+			return err
+		}
+		r.err, r.next = nil, nil
+	}
+}
+
+// about is what the server's clock shows, as far as known.
+func (s *Store) about(now int64) comporta.Instant {
+	if s.now != nil {
+		return comporta.InstantOf(s.now())
+	}
+	return comporta.Instant(now/1000 + s.offset.Load())
+}
+
+// learn takes the server's time from a reply.
+func (s *Store) learn(reply string, sent int64) {
+	p := parser{rest: reply}
+	s.offset.Store(p.number() - sent/1000)
+}
+
+// rulesKept is how many rules are kept as numbers: a program that makes rules all
+// the time must not fill the memory.
+const rulesKept = 4096
+
+func (s *Store) numbersOf(rule *comporta.Rule) *numbers {
+	s.mu.RLock()
+	n := s.numbers[rule]
+	s.mu.RUnlock()
+	if n != nil {
+		return n
+	}
+	n = newNumbers(rule, s.most)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.numbers) >= rulesKept {
+		clear(s.numbers)
+	}
+	s.numbers[rule] = n
+	return n
+}
+
+func (s *Store) count(flags byte) {}
