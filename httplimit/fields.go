@@ -73,9 +73,6 @@ func (f *fields) work(v *policy.Verdict, sets *sets, buf []byte) []byte {
 
 // write appends the texts of all the values, and says where each of them ends.
 func (f *fields) write(v *policy.Verdict, sets *sets, buf []byte, ends *[allValues]int) []byte {
-	if v.Failed != nil {
-		return buf // nobody knows the numbers
-	}
 	f.now = v.Now
 	var reset time.Duration
 	if v.Named >= 0 {
@@ -178,6 +175,13 @@ func seconds(d time.Duration) int64 {
 		s++
 	}
 	return s
+}
+
+// tellStore tells operators which way a verdict fell that the store had no part in.
+func tellStore(h http.Header, fallen policy.OnError) {
+	if fallen != policy.Default {
+		h["Comporta-Store"] = []string{fallen.String()}
+	}
 }
 
 // put writes the fields into a header, beside or instead of those that are there.

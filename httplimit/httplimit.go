@@ -29,6 +29,10 @@ type Options struct {
 // one of named items is replaced. Their Retry-After stays, unless nothing is
 // left under the limit that the headers name and its next unit comes later.
 //
+// Where the store could not answer, Comporta-Store says in every answer of ours and
+// of the handler what became of the request: local, allow or deny (see
+// [policy.OnError]). A request that is refused so gets 503.
+//
 // An allowed request costs under a microsecond and two allocations, besides the
 // one of the client's identity.
 func New(engine *policy.Engine, o Options) func(http.Handler) http.Handler {
@@ -38,6 +42,11 @@ func New(engine *policy.Engine, o Options) func(http.Handler) http.Handler {
 		engine: engine, observe: o.Observe,
 		sets: sets, cors: newCORS(p.CORS, sets),
 		desks: &sync.Pool{New: func() any { return new(desk) }},
+	}
+	for way := range shared.tellers {
+		teller := shared
+		teller.fallen = policy.OnError(way)
+		shared.tellers[way] = &teller
 	}
 	return func(next http.Handler) http.Handler {
 		g := shared
@@ -54,6 +63,11 @@ type guard struct {
 	sets    sets
 	cors    *cors
 	desks   *sync.Pool // *desk
+
+	// fallen is the way of the verdicts whose fields it tells; tellers are those that
+	// tell of each way.
+	fallen  policy.OnError
+	tellers [policy.Deny + 1]*guard
 }
 
 // desk is the scratch of one request. It goes back before the handler runs, and
@@ -88,7 +102,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.next.ServeHTTP(w, r)
 		return
 	}
-	answer := newResponse(w, g)
+	answer := newResponse(w, g.tellers[v.Fallen])
 	d.text = answer.work(v, &g.sets, d.text[:0])
 	delay := v.Delay
 	g.desks.Put(d)

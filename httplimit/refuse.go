@@ -21,13 +21,9 @@ const (
 // is not to pass without a decision.
 func (g *guard) refuse(w http.ResponseWriter, r *http.Request, d *desk) {
 	v, h := &d.verdict, w.Header()
-	if v.Failed != nil {
-		const detail = "The limits cannot be looked up at the moment."
-		if isGRPC(r) {
-			g.answerGRPC(w, r, grpcUnavailable, detail, "")
-			return
-		}
-		g.answerProblem(w, r, http.StatusServiceUnavailable, detail)
+	tellStore(h, v.Fallen)
+	if v.Failed != nil && v.Fallen != policy.Local {
+		g.refuseUndecided(w, r, v)
 		return
 	}
 	// One array holds the values of all header fields, one string their texts.
@@ -60,6 +56,20 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, d *desk) {
 		delete(h, "Retry-After")
 	}
 	g.answer(w, r, http.StatusTooManyRequests, d.body, text[retryEnd:], (*[3]string)(lines[count+1:]))
+}
+
+// refuseUndecided answers what nobody could decide and is not to pass undecided:
+// never as a refusal for its quota is answered, since it is not the client's doing.
+func (g *guard) refuseUndecided(w http.ResponseWriter, r *http.Request, v *policy.Verdict) {
+	const detail = "The limits cannot be looked up at the moment. That is no fault of the request: retry it as it is."
+	if isGRPC(r) {
+		g.answerGRPC(w, r, grpcUnavailable, detail, pushback(v))
+		return
+	}
+	if retry, ok := retryOf(v); ok {
+		w.Header()["Retry-After"] = []string{strconv.FormatInt(retry, 10)}
+	}
+	g.answerProblem(w, r, http.StatusServiceUnavailable, detail)
 }
 
 // appendQuotaExceeded writes the problem document of a denial, by hand because

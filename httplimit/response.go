@@ -46,6 +46,7 @@ func (w *response) tell(status int) {
 	if status == http.StatusNotModified || sharedCacheMayKeep(h) {
 		return
 	}
+	tellStore(h, g.fallen)
 	w.putRetry(h)
 	w.put(h, &g.sets)
 	g.cors.expose(h)

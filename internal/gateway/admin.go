@@ -1,11 +1,14 @@
 package gateway
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/comporta/comporta/policy"
 )
 
 // admin answers at the metrics address; nothing there changes anything.
@@ -22,11 +25,8 @@ func newAdmin(g *Gateway) (*admin, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "alive\n") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if g.draining.Load() {
-			say(w, http.StatusServiceUnavailable, "draining\n")
-			return
-		}
-		say(w, http.StatusOK, "ready\n")
+		status, text := g.ready()
+		say(w, status, text)
 	})
 	mux.Handle("GET /metrics", g.o.Telemetry.Handler())
 	return &admin{l, &http.Server{
@@ -38,6 +38,27 @@ func newAdmin(g *Gateway) (*admin, error) {
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}}, nil
+}
+
+// ready is the answer of /readyz. A gateway whose store is down serves on, unless
+// its policy is to refuse what the store cannot decide.
+func (g *Gateway) ready() (status int, text string) {
+	if g.draining.Load() {
+		return http.StatusServiceUnavailable, "draining\n"
+	}
+	if g.o.Shared == nil {
+		return http.StatusOK, "ready\n"
+	}
+	s := g.o.Shared()
+	if s.Up {
+		return http.StatusOK, fmt.Sprintf("ready\nstore: up, instances %d\n", s.Instances)
+	}
+	onError := g.o.Engine.OnError()
+	store := fmt.Sprintf("store: down since %s, on_error %v, cause %s\n", s.Since.UTC().Format(time.RFC3339), onError, s.Cause)
+	if onError == policy.Deny {
+		return http.StatusServiceUnavailable, "not ready\n" + store
+	}
+	return http.StatusOK, "ready\n" + store
 }
 
 func say(w http.ResponseWriter, status int, text string) {

@@ -33,6 +33,7 @@ type exchange struct {
 	denied   string   // the names of the limits that denied, with commas
 	shadow   string   // the names of the shadow limits that would have
 	asked    *url.URL // as limits matched it
+	store    string   // which way the verdict fell that the store had no part in; else ""
 	path     string   // what the log shows in the path's place, where that holds an identity; else ""
 	failure  string   // why there is no answer of the upstream's
 	upstream time.Duration
@@ -112,8 +113,15 @@ func (g *Gateway) observe(v *policy.Verdict, r *http.Request) {
 	g.o.Telemetry.Observe(v)
 	x := exchangeOf(r.Context())
 	x.asked, x.result = r.URL, telemetry.Allowed
-	if !v.Allowed {
+	switch undecided := v.Failed != nil && v.Fallen != policy.Local; {
+	case v.Allowed:
+	case undecided:
+		x.result = telemetry.Undecided
+	default:
 		x.result = telemetry.Denied
+	}
+	if v.Fallen != policy.Default {
+		x.store = v.Fallen.String()
 	}
 	if v.Preflight && g.byPath {
 		x.path = "(preflight)" // no limit per path applies, but the path may be one that it is for
@@ -124,7 +132,7 @@ func (g *Gateway) observe(v *policy.Verdict, r *http.Request) {
 			x.path = patternOf(a.Limit)
 		}
 		switch {
-		case a.Decision.Allowed:
+		case a.Decision.Allowed, x.result == telemetry.Undecided:
 		case a.Limit.Mode == policy.Shadow:
 			x.shadow = appendName(x.shadow, a.Limit.Name)
 		default:
@@ -227,6 +235,9 @@ func (g *Gateway) logAccess(x *exchange, r *http.Request) {
 	}
 	if x.shadow != "" {
 		attrs = append(attrs, slog.String("shadow", x.shadow))
+	}
+	if x.store != "" {
+		attrs = append(attrs, slog.String("store", x.store))
 	}
 	if x.upstream > 0 {
 		attrs = append(attrs, slog.Int64("upstream_us", x.upstream.Microseconds()))

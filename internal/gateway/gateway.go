@@ -26,6 +26,9 @@ type Options struct {
 	Engine *policy.Engine
 	// Telemetry counts.
 	Telemetry *telemetry.Telemetry
+	// Shared tells how the store that instances share is, for /readyz; nil where
+	// there is none.
+	Shared func() telemetry.SharedStats
 	// Log hears of starts, stops and failures; nil drops them.
 	Log *slog.Logger
 	// Access gets one record for each request; nil keeps no access log.

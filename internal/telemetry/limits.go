@@ -48,12 +48,13 @@ func (t *Telemetry) addLimits(e *policy.Engine) {
 // Observe counts a verdict and the decisions in it.
 func (t *Telemetry) Observe(v *policy.Verdict) {
 	if v.Failed != nil {
-		t.unsure.Inc()
+		t.fallen[v.Fallen].Inc()
 	}
 	for i := range v.Applied {
 		a := &v.Applied[i]
 		l := t.limits[a.Limit]
 		switch {
+		case v.Failed != nil && a.Fallen != policy.Local: // nobody decided
 		case a.Decision.Allowed:
 			l.allowed.Inc()
 		case a.Limit.Mode == policy.Shadow:
@@ -72,6 +73,15 @@ func (t *Telemetry) Observe(v *policy.Verdict) {
 	if t.seen.Add(1) == neverAfter {
 		t.warnOfIdleLimits()
 	}
+}
+
+// fallenName is the label of a way that verdicts fall; Default is that of those
+// whose clients had left before the store could answer.
+func fallenName(way policy.OnError) string {
+	if way == policy.Default {
+		return failureNames[Left]
+	}
+	return way.String()
 }
 
 // warnOfIdleLimits tells of the limits that no verdict has held yet.

@@ -20,6 +20,9 @@ type Options struct {
 	Engine *policy.Engine
 	// Store tells how the store is, when metrics are asked for; nil tells nothing.
 	Store func() StoreStats
+	// Shared tells how the store that instances share is, when metrics are asked
+	// for; nil where there is none.
+	Shared func() SharedStats
 	// Log hears the warnings; nil drops them.
 	Log *slog.Logger
 	// Version is the program's, for comporta_build_info.
@@ -40,14 +43,16 @@ type Result uint8
 
 const (
 	// Allowed went on to the upstream; Denied was over a limit; Malformed was
-	// refused before any limit was asked, for a path that could be read two ways.
+	// refused before any limit was asked, for a path that could be read two ways;
+	// Undecided was refused because the store could not answer.
 	Allowed Result = iota
 	Denied
 	Malformed
+	Undecided
 	results
 )
 
-var resultNames = [results]string{"allowed", "denied", "malformed"}
+var resultNames = [results]string{"allowed", "denied", "malformed", "undecided"}
 
 // String is the result as labels and logs have it.
 func (r Result) String() string { return resultNames[r] }
@@ -82,7 +87,7 @@ type Telemetry struct {
 	answers  [len(classes)]prometheus.Counter
 	latency  prometheus.Histogram
 	failed   [failures]prometheus.Counter
-	unsure   prometheus.Counter // the store could not answer
+	fallen   [policy.Deny + 1]prometheus.Counter // verdicts that the store had no part in, by their way
 	limits   map[*policy.Limit]*limit
 
 	seen     atomic.Int64 // verdicts
@@ -121,12 +126,15 @@ func New(o Options) *Telemetry {
 	for i := range t.failed {
 		t.failed[i] = failed.WithLabelValues(failureNames[i])
 	}
-	t.unsure = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "comporta_store_errors_total", Help: "Verdicts given without the store's answer.",
-	})
-	t.registry.MustRegister(t.unsure)
+	fallen := t.counters("comporta_store_fallbacks_total", "Verdicts that the store had no part in, by what decided them.", "on_error")
+	for way := range t.fallen {
+		t.fallen[way] = fallen.WithLabelValues(fallenName(policy.OnError(way)))
+	}
 	if o.Store != nil {
 		t.registry.MustRegister(newStoreCollector(o.Store))
+	}
+	if o.Shared != nil {
+		t.registry.MustRegister(newSharedCollector(o.Shared))
 	}
 	t.warnings = newWarnings(o.Log, t.counters("comporta_warnings_total", "Warnings about the set-up, each logged once.", "code"))
 	t.addLimits(o.Engine)

@@ -116,7 +116,8 @@ func TestMetricsAreThereBeforeAnythingHappens(t *testing.T) {
 		`comporta_upstream_failures_total{reason="timeout"} 1`,
 		`comporta_upstream_response_seconds_bucket{le="0.005"} 1`,
 		`comporta_warnings_total{code="W-ONE-KEY"} 0`,
-		`comporta_store_errors_total 0`,
+		`comporta_store_fallbacks_total{on_error="local"} 0`,
+		`comporta_requests_total{verdict="undecided"} 0`,
 		`go_goroutines `,
 	} {
 		if !strings.Contains(string(text), "\n"+line) {
