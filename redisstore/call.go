@@ -198,6 +198,23 @@ func (c *call) seat(k comporta.Key, rule *comporta.Rule) int {
 	return len(c.seats) - 1
 }
 
+// script is the script that the call is for.
+func (c *call) script() script {
+	if len(c.rules) > 1 || len(c.items) != len(c.seats) {
+		return step
+	}
+	for i := range c.items {
+		it := &c.items[i]
+		if it.op != opTake || len(it.first.takes) != 1 || it.first.careful {
+			return step
+		}
+	}
+	if n := c.seats[0].numbers; n.algorithm != token || n.attempts {
+		return step
+	}
+	return tokenStep
+}
+
 // argument is the call's one argument; now is −1 for the server's own time.
 func (c *call) argument(now int64) string {
 	var b strings.Builder

@@ -133,7 +133,7 @@ func (s *Store) run(c *call, now int64) (string, error) {
 	if s.now != nil {
 		at = int64(c.now)
 	}
-	reply, err := step.run(ctx, s.client, c.keys, c.argument(at))
+	reply, err := c.script().run(ctx, s.client, c.keys, c.argument(at))
 	if ctx.Err() != nil && err != nil {
 		err = s.late(ctx.Err())
 	}

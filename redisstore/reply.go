@@ -21,6 +21,23 @@ func (e *outsideWindows) Error() string {
 	return fmt.Sprintf("redisstore: the server's time, %v, is in no window that was named", e.now.Time())
 }
 
+// errCareful is the error of a request that the script for token buckets leaves
+// to the other. Nothing was done.
+var errCareful = errors.New("redisstore: the state is unusual")
+
+// An item's status in a reply, where it is not done.
+const (
+	statusWindows = 1
+	statusCareful = 2
+)
+
+// fail fails the requests of an item.
+func (it *item) fail(err error) {
+	for r := it.first; r != nil; r = r.next {
+		r.err = err
+	}
+}
+
 // Flags of a state in a reply.
 const (
 	hasState = 1 << iota
@@ -35,11 +52,12 @@ func (c *call) read(reply string) error {
 	now := p.instant()
 	for i := range c.items {
 		it := &c.items[i]
-		if status := p.byte(); status != 0 {
-			err := &outsideWindows{p.instant()}
-			for r := it.first; r != nil; r = r.next {
-				r.err = err
-			}
+		switch p.byte() {
+		case statusWindows:
+			it.fail(&outsideWindows{p.instant()})
+			continue
+		case statusCareful:
+			it.fail(errCareful)
 			continue
 		}
 		passed := p.count()

@@ -15,6 +15,8 @@ type request struct {
 	// denied: another slot's limit has denied already, so that nothing is charged
 	// here but attempts.
 	denied bool
+	// careful: the script for token buckets has left it to the other.
+	careful bool
 
 	out  []comporta.Taken
 	err  error
@@ -34,7 +36,7 @@ var requests = sync.Pool{New: func() any { return &request{done: make(chan struc
 // newRequest is a request with room for n decisions.
 func newRequest(n int) *request {
 	r := requests.Get().(*request)
-	r.settlement, r.denied, r.err, r.next = nil, false, nil, nil
+	r.settlement, r.denied, r.careful, r.err, r.next = nil, false, false, nil, nil
 	if n == 1 {
 		r.takes, r.out = r.take[:], r.took[:]
 	} else {

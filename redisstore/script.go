@@ -19,7 +19,13 @@ func newScript(source string) script {
 	return script{source, hex.EncodeToString(sum[:])}
 }
 
-var step = newScript(stepSource)
+//go:embed token.lua
+var tokenSource string
+
+var (
+	step      = newScript(stepSource)
+	tokenStep = newScript(tokenSource)
+)
 
 // command is the call of the script, but for what follows the number of keys.
 func (s script) command(verb string, keys []string, more int) []string {

@@ -199,9 +199,9 @@ func (s *Store) settle(ctx context.Context, settlement *comporta.Settlement, out
 	return nil
 }
 
-// tries is how often a request is asked whose quota the script was told the wrong
-// windows for: each time the server's time is known better.
-const tries = 3
+// tries is how often a request is asked that a script could not do anything
+// about: each time the server's time, or that the key is unusual, is known better.
+const tries = 4
 
 // ask asks by the lane of an identity. The request is the caller's again unless
 // there is an error.
@@ -213,8 +213,14 @@ func (s *Store) ask(ctx context.Context, r *request, identity string) error {
 	}
 	for try := 1; ; try++ {
 		err := lane.ask(ctx, r)
+		if err == nil || try == tries {
+			return err
+		}
 		var outside *outsideWindows
-		if err == nil || try == tries || !errors.As(err, &outside) {
+		switch {
+		case err == errCareful:
+			r.careful = true
+		case !errors.As(err, &outside):
 			return err
 		}
 		r.err, r.next = nil, nil
