@@ -15,6 +15,9 @@ func boundWords(l *policy.Limit, rule *comporta.Rule) string {
 	if l.Limit.Charge == comporta.Attempts && !l.Limit.Unlimited && l.Limit.Limit > 0 {
 		said += "; refused attempts count too"
 	}
+	if lease := l.Limit.Lease; lease != nil && lease.Most(rule.Full()) > 0 {
+		said += "; leases may add up to " + units(l, lease.Most(rule.Full()))
+	}
 	switch l.Mode {
 	case policy.Shadow:
 		return "in shadow, refuses nothing; if enforced: " + said

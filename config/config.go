@@ -11,7 +11,8 @@ import (
 )
 
 // A Config is a policy file as understood, defaults written out. It is valid
-// because it exists; it is not to be changed after Load, but for LoadSecret.
+// because it exists; it is not to be changed after Load, but for LoadSecret,
+// ShareSecret and LoadPasswords.
 type Config struct {
 	// File is the file's name, as it was given; "" from Quick.
 	File   string
@@ -67,4 +68,7 @@ type Store struct {
 	MaxLogBytes int64
 	// Save is the file in which counts survive a restart; "" for none.
 	Save string
+	// Redis is nil where the counts are in this process. Beside it the bounds above
+	// are those of what is counted here while it fails, which is not saved.
+	Redis *Redis
 }

@@ -90,7 +90,7 @@ func TestGoodFilesMakeEngines(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer store.Close()
-		if _, err := policy.NewEngine(c.Policy, store, policy.Options{}); err != nil {
+		if _, err := policy.NewEngine(c.Policy, store, policy.Options{Local: store}); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
 	}

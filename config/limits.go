@@ -69,6 +69,9 @@ func (r *reader) limit(n *node) *policy.Limit {
 	}
 	at.numbers = n
 	rule := r.numbers(n, words, l, &at)
+	if r.config.Store.Redis == nil {
+		l.Limit.Lease = nil // what is in this process need not be leased
+	}
 	if e, ok := words["cost"]; ok {
 		at.cost = e.value
 		l.Cost = r.cost(e.value)
@@ -81,6 +84,12 @@ func (r *reader) limit(n *node) *policy.Limit {
 		at.mode = e.value
 		said, _ := r.choice(e.value, "mode", "enforce", "shadow", "off")
 		l.Mode = map[string]policy.Mode{"shadow": policy.Shadow, "off": policy.Off}[said]
+	}
+	if e, ok := words["on_error"]; ok {
+		at.onError = e.value
+		if said := r.onError(e.value); r.config.Store.Redis != nil {
+			l.OnError = said // what is in this process does not fail
+		}
 	}
 	r.details = append(r.details, detail{limit: l, rule: rule, at: at})
 	return l
@@ -95,7 +104,7 @@ type detail struct {
 }
 
 // limitNodes are where a limit's words stand; nil for those left out.
-type limitNodes struct{ limit, name, per, numbers, cost, mode *node }
+type limitNodes struct{ limit, name, per, numbers, cost, mode, onError, lease *node }
 
 // called is how problems name a limit.
 func called(l *policy.Limit) string {
@@ -286,6 +295,10 @@ func (r *reader) numbers(n *node, words map[string]entry, l *policy.Limit, at *l
 	}
 	if e, ok := words["starts_at"]; ok {
 		r.startsAt(e.value, isQuota, &l.Limit)
+	}
+	if e, ok := words["lease"]; ok {
+		at.lease = e.value
+		l.Limit.Lease = r.lease(e.value)
 	}
 	if l.Limit.Calendar != nil {
 		l.Limit.Calendar.Zone = r.config.Policy.Zone

@@ -15,10 +15,12 @@ type QuickOptions struct {
 	Limit, Algorithm string
 	// Per is address (also when empty), everyone or header:NAME.
 	Per string
+	// Store is the address of Redis; memory when empty.
+	Store string
 }
 
 // Quick is a config without a file, of one limit named "default". It is checked
-// as a file is; problems have the flag (--upstream, --limit, --algorithm, --per)
+// as a file is; problems have the flag (--upstream, --limit, --algorithm, --per, --store)
 // for a file, and no line.
 func Quick(q QuickOptions) (*Config, error) {
 	per, problems := quickPer(q.Per)
@@ -32,7 +34,11 @@ func Quick(q QuickOptions) (*Config, error) {
 	}
 	server := &node{kind: mapping, entries: []entry{{key("upstream"), given("--upstream", q.Upstream)}}}
 	limits := &node{kind: list, items: []*node{{kind: mapping, entries: limit}}}
-	c, err := read("", &node{kind: mapping, entries: []entry{{key("server"), server}, {key("limits"), limits}}})
+	top := []entry{{key("server"), server}, {key("limits"), limits}}
+	if q.Store != "" {
+		top = append(top, entry{key("store"), &node{kind: mapping, entries: []entry{{key("redis"), given("--store", q.Store)}}}})
+	}
+	c, err := read("", &node{kind: mapping, entries: top})
 	var more Problems
 	if errors.As(err, &more) || len(problems) > 0 {
 		return nil, append(problems, more...)

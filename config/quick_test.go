@@ -40,6 +40,8 @@ func TestQuickNamesTheFlag(t *testing.T) {
 		{func(q *QuickOptions) { q.Per = "X-Key" }, "--per: unknown \"X-Key\" (a header is written header:NAME, as header:X-API-Key)"},
 		{func(q *QuickOptions) { q.Per = "cookie:x" }, "--per: unknown \"cookie:\" (one of address, everyone, header:NAME)"},
 		{func(q *QuickOptions) { q.Per = "path:id" }, "--per: path:id needs a pattern to take {id} from (write a policy file, with match: and per: {path: id})"},
+		{func(q *QuickOptions) { q.Store = "redis://127.0.0.1:6379/0" }, ""},
+		{func(q *QuickOptions) { q.Store = "127.0.0.1:6379" }, "--store: url: \"://\" is missing (write redis://host:6379)"},
 		{func(q *QuickOptions) { q.Per, q.Limit = "cookie:x", "" }, "--per: unknown \"cookie:\" (one of address, everyone, header:NAME)\n--limit: limit is empty (write it like 100/min)"},
 	} {
 		q := good

@@ -35,7 +35,16 @@ func Load(file string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parse(file, data)
+	c, err := Parse(file, data)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	c.warnPassword(info.Mode())
+	return c, nil
 }
 
 // Parse is Load of a file's text; name stands for it in problems, and files are
@@ -228,6 +237,7 @@ var limitHints = map[string]string{
 	"charge":    "leave it out",
 	"stagger":   "leave it out, or use fixed_window or sliding_counter",
 	"starts_at": "leave it out, or write the start of the quota's period",
+	"lease":     "leave it out",
 	"duration":  "write it like 10s",
 }
 

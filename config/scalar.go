@@ -20,6 +20,8 @@ type reader struct {
 
 	// Where warnings go: the list of limits, or the file where it is missing; the preflight limit.
 	limitsAt, preflightAt *node
+	// Where the save file is written; nil where it is not.
+	saveAt *node
 }
 
 func (r *reader) fault(n *node, text, hint string) {

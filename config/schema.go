@@ -10,6 +10,8 @@ const (
 	namePattern     = `^[a-z*][a-z0-9_.*-]*$`
 	durationPattern = `^([0-9]+(w|d|h|m|s|ms|us))+$`
 	sizePattern     = `^[0-9][0-9_]*(KiB|MiB|GiB)$`
+	prefixPattern   = `^[A-Za-z0-9_.:-]{1,64}$`
+	percentPattern  = `^[0-9]+%$`
 )
 
 var (

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -9,14 +10,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/comporta/comporta/identity"
 )
 
 const (
 	secretBytes = 32      // of a secret that is made here
-	maxSecret   = 4 << 10 // the largest secret file
+	maxSecret   = 4 << 10 // the largest file of a secret or a password
 )
 
 // LoadSecret gives the policy's identities their secret, once, before the first
@@ -32,7 +32,7 @@ func (c *Config) LoadSecret() error {
 	}
 	key, err := readSecret(c.SecretFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = makeSecret(c.SecretFile); err == nil || errors.Is(err, fs.ErrExist) {
+		if err = keepSecret(c.SecretFile, newSecret()); err == nil || errors.Is(err, fs.ErrExist) {
 			key, err = readSecret(c.SecretFile)
 		}
 	}
@@ -45,10 +45,35 @@ func (c *Config) LoadSecret() error {
 	return nil
 }
 
+// ShareSecret is LoadSecret where several processes count as one and need the
+// same secret: agree is given what the secret file holds, nil where there is
+// none, and returns the secret of all. It is then kept in the secret file, if
+// one is named and not there yet, so that a later start has it already.
+func (c *Config) ShareSecret(agree func(mine []byte) ([]byte, error)) error {
+	var mine []byte
+	if c.SecretFile != "" {
+		var err error
+		if mine, err = readSecret(c.SecretFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("secret file: %w", err)
+		}
+	}
+	key, err := agree(mine)
+	if err != nil {
+		return err
+	}
+	if c.SecretFile != "" && mine == nil {
+		if err := keepSecret(c.SecretFile, key); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("secret file: %w", err)
+		}
+	}
+	return c.secret.Set(key)
+}
+
+// newSecret is a random one, in hexadecimal.
 func newSecret() []byte {
 	key := make([]byte, secretBytes)
 	rand.Read(key) // never fails: it ends the program where there is no randomness
-	return key
+	return hex.AppendEncode(nil, key)
 }
 
 // readSecret is what the file holds, blanks around it aside.
@@ -65,30 +90,36 @@ func readSecret(file string) ([]byte, error) {
 	if info.Mode().Perm()&0o007 != 0 {
 		return nil, fmt.Errorf("%s is open to every user of this machine: run chmod 600 %s", file, file)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	data, err := readSmall(f)
 	if err != nil {
 		return nil, err
 	}
-	key := strings.TrimSpace(string(data))
-	switch {
-	case len(key) > maxSecret:
-		return nil, fmt.Errorf("%s is larger than 4 KiB: is it the right file?", file)
-	case len(key) < identity.MinSecret:
+	key := bytes.TrimSpace(data)
+	if len(key) < identity.MinSecret {
 		return nil, fmt.Errorf("%s holds less than %d characters: remove it to have one made, or write 32 random ones", file, identity.MinSecret)
 	}
-	return []byte(key), nil
+	return key, nil
 }
 
-// makeSecret writes a new secret that is whole or not there at all, also after a
+// readSmall is all that a file of a secret or a password holds.
+func readSmall(f *os.File) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err == nil && len(data) > maxSecret {
+		err = fmt.Errorf("%s is larger than 4 KiB: is it the right file?", f.Name())
+	}
+	return data, err
+}
+
+// keepSecret writes a secret that is whole or not there at all, also after a
 // power cut. It is fs.ErrExist where another process was first.
-func makeSecret(file string) error {
+func keepSecret(file string, key []byte) error {
 	dir := filepath.Dir(file)
 	tmp, err := os.CreateTemp(dir, ".secret-*") // for its owner alone
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	_, err = tmp.WriteString(hex.EncodeToString(newSecret()) + "\n")
+	_, err = tmp.Write(append(bytes.Clone(key), '\n'))
 	if err == nil {
 		err = tmp.Sync()
 	}

@@ -165,12 +165,19 @@ func (r *reader) timeouts(n *node) {
 }
 
 func (r *reader) store(n *node) {
-	e, ok := r.mapping(n, "store", storeWords)["memory"]
-	if !ok {
-		return
+	words := r.mapping(n, "store", storeWords)
+	if e, ok := words["memory"]; ok {
+		r.memory(e.value)
 	}
+	if e, ok := words["redis"]; ok {
+		r.config.Store.Redis = r.redis(e.value)
+		r.config.Store.Save = ""
+	}
+}
+
+func (r *reader) memory(n *node) {
 	s := &r.config.Store
-	words := r.mapping(e.value, "store.memory", memoryWords)
+	words := r.mapping(n, "store.memory", memoryWords)
 	if e, ok := words["max_keys"]; ok {
 		v, _ := r.whole(e.value, "max_keys", 1, maxKeys)
 		s.MaxKeys = int(v)
@@ -180,7 +187,7 @@ func (r *reader) store(n *node) {
 	}
 	if e, ok := words["save"]; ok {
 		if said, ok := r.text(e.value, "save", "comporta.state"); ok {
-			s.Save = r.beside(said)
+			s.Save, r.saveAt = r.beside(said), e.value
 		}
 	}
 }

@@ -16,10 +16,7 @@ func (c *Config) WriteText(w io.Writer) error {
 	v := c.view()
 	p.head(v)
 	p.server(&v.Server)
-	p.section("store")
-	p.line("memory", fmt.Sprintf("at most %d keys, %s of sliding logs", v.Store.Memory.MaxKeys, formatSize(v.Store.Memory.MaxLogBytes)))
-	p.line("save", otherwise(v.Store.Memory.Save, "none: counts end with the process"))
-	p.line("secret", otherwise(v.SecretFile, "in memory only"))
+	p.store(v)
 	p.clients(&v.Identities.Address)
 	p.section("requests and answers")
 	p.line("paths", pathsText(v.Paths))
@@ -84,6 +81,37 @@ func (p *page) server(s *serverView) {
 	p.line("at most", fmt.Sprintf("header %s, body %s", formatSize(int64(s.MaxHeaderBytes)), formatSize(s.MaxBodyBytes)))
 }
 
+func (p *page) store(v *view) {
+	p.section("store")
+	bounds := fmt.Sprintf("at most %d keys, %s of sliding logs", v.Store.Memory.MaxKeys, formatSize(v.Store.Memory.MaxLogBytes))
+	s := v.Store.Redis
+	if s == nil {
+		p.line("memory", bounds)
+		p.line("save", otherwise(v.Store.Memory.Save, "none: counts end with the process"))
+		p.line("secret", otherwise(v.SecretFile, "in memory only"))
+		return
+	}
+	p.line("redis", s.URL)
+	if s.PasswordFile != "" {
+		p.line("password", "in "+s.PasswordFile)
+	}
+	if s.SentinelPasswordFile != "" {
+		p.line("of sentinels", "password in "+s.SentinelPasswordFile)
+	}
+	p.line("keys", fmt.Sprintf("begin with %s; the last answers about %d are remembered", s.Prefix, s.MaxKnown))
+	p.line("timeout", s.Timeout)
+	p.line("while it fails", onErrorText[s.OnError])
+	p.line("memory", bounds+", while it fails")
+	p.line("secret", otherwise(v.SecretFile, "made once in Redis"))
+}
+
+// onErrorText is what holds while the store fails, by the word for it.
+var onErrorText = map[string]string{
+	"local": "local: each gateway counts by itself, with the limit divided by their number",
+	"allow": "allow: requests go on, uncounted",
+	"deny":  "deny: requests are refused with 503",
+}
+
 func (p *page) clients(a *addressView) {
 	p.section("clients")
 	if len(a.Trusted) == 0 {
@@ -142,6 +170,12 @@ func (p *page) limit(l *limitView) {
 	}
 	if l.Stagger {
 		p.more("each client's windows start at an offset of its own")
+	}
+	if l.Lease != nil {
+		p.more(fmt.Sprintf("leases: up to %s of a full budget is taken ahead, for %s each; size: %v", l.Lease.Share, l.Lease.TTL, l.Lease.Size))
+	}
+	if l.OnError != "" {
+		p.more("while the store fails: " + onErrorText[l.OnError])
 	}
 	if !l.Show && l.Mode == "enforce" && l.Limit+l.Quota != "unlimited" {
 		p.more("clients are not told of it")

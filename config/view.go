@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/netip"
 	"net/url"
@@ -52,12 +53,29 @@ type timeoutsView struct {
 
 type storeView struct {
 	Memory memoryView `json:"memory"`
+	Redis  *redisView `json:"redis"`
 }
 
 type memoryView struct {
 	MaxKeys     int    `json:"max_keys"`
 	MaxLogBytes int64  `json:"max_log_bytes"`
 	Save        string `json:"save"`
+}
+
+type redisView struct {
+	URL                  string `json:"url"` // without passwords
+	PasswordFile         string `json:"password_file"`
+	SentinelPasswordFile string `json:"sentinel_password_file"`
+	Timeout              string `json:"timeout"`
+	OnError              string `json:"on_error"`
+	Prefix               string `json:"prefix"`
+	MaxKnown             int    `json:"max_known"`
+}
+
+type leaseView struct {
+	Size  any    `json:"size"` // auto or a number
+	TTL   string `json:"ttl"`
+	Share string `json:"share"`
 }
 
 type corsView struct {
@@ -103,6 +121,8 @@ type limitView struct {
 	Stagger   bool       `json:"stagger"`
 	Show      bool       `json:"show"`
 	Mode      string     `json:"mode"`
+	OnError   string     `json:"on_error,omitempty"` // where it is not the store's
+	Lease     *leaseView `json:"lease,omitempty"`
 	Bound     string     `json:"bound"`
 
 	per string
@@ -136,7 +156,7 @@ func (c *Config) view() *view {
 			},
 			MaxHeaderBytes: s.MaxHeaderBytes, MaxBodyBytes: s.MaxBodyBytes,
 		},
-		Store:      storeView{memoryView(c.Store)},
+		Store:      storeView{memoryView{c.Store.MaxKeys, c.Store.MaxLogBytes, c.Store.Save}, viewRedis(c.Store.Redis, p.OnError)},
 		SecretFile: c.SecretFile,
 		TimeZone:   zoneName(p.Zone),
 		Headers:    headerNames(p.Headers),
@@ -167,12 +187,38 @@ func (c *Config) view() *view {
 	return v
 }
 
+func viewRedis(s *Redis, onError policy.OnError) *redisView {
+	if s == nil {
+		return nil
+	}
+	return &redisView{
+		URL: s.Address.String(), PasswordFile: s.PasswordFile, SentinelPasswordFile: s.SentinelPasswordFile,
+		Timeout: comporta.FormatDuration(s.Timeout), OnError: onError.String(), Prefix: s.Prefix, MaxKnown: s.MaxKnown,
+	}
+}
+
+func viewLease(l *comporta.Lease) *leaseView {
+	if l == nil {
+		return nil
+	}
+	filled := l.Filled()
+	v := &leaseView{Size: "auto", TTL: comporta.FormatDuration(filled.TTL), Share: fmt.Sprintf("%d%%", filled.Share)}
+	if filled.Size > 0 {
+		v.Size = filled.Size
+	}
+	return v
+}
+
 func viewLimit(l *policy.Limit) limitView {
 	n := l.Limit
 	v := limitView{
 		Name: l.Name, Line: l.Line, Match: texts(l.Match), Except: texts(l.Except), Per: perView(l.Per), per: l.Per.String(),
 		Algorithm: n.Algorithm.String(), Cost: []costView{}, Charge: n.Charge.String(), Stagger: n.Stagger,
 		Show: l.Shown(), Mode: modeNames[l.Mode],
+		Lease: viewLease(n.Lease),
+	}
+	if l.OnError != policy.Default {
+		v.OnError = l.OnError.String()
 	}
 	if n.Calendar != nil {
 		v.Quota, v.StartsAt = n.String(), writeStart(n.Calendar)

@@ -10,8 +10,18 @@ import (
 )
 
 // logEntry is the most bytes that the memory store takes for an entry of a
-// sliding log, while its ring has room to grow.
-const logEntry = 12
+// sliding log, while its ring has room to grow; redisLogEntry is what Redis takes.
+const (
+	logEntry      = 12
+	redisLogEntry = 16
+)
+
+// busyClients is for how many clients a warning works out the memory of sliding
+// logs in Redis, and largeLogs from how much on it does.
+const (
+	busyClients = 10_000
+	largeLogs   = 256 << 20
+)
 
 // warnings looks over a policy that is right for what is probably not meant.
 // Only what can be proved from the file is said here; what traffic alone tells
@@ -19,6 +29,9 @@ const logEntry = 12
 func (r *reader) warnings() {
 	if len(r.config.Policy.Limits) == 0 {
 		r.warn(r.limitsAt, "W-NO-LIMITS", "the policy has no limits: every request goes on", "write limits: and at least one")
+	}
+	if r.config.Store.Redis != nil && r.saveAt != nil {
+		r.warn(r.saveAt, "W-SAVE-UNUSED", "with redis nothing is saved: the counts are there, and in memory only while it fails", "leave save out")
 	}
 	if p := r.config.Policy.Preflight; p.Mode != policy.Off && p.Limit.Limit == 0 && !p.Limit.Unlimited {
 		r.warn(r.preflightAt, "W-ZERO", "every CORS preflight is refused", "browsers of other origins can then send simple requests only; for no limit write preflight: off")
@@ -33,6 +46,7 @@ func (r *reader) warnings() {
 		r.warnLog(d)
 		r.warnForgeable(d)
 		r.warnCost(d)
+		r.warnShared(d)
 	}
 }
 
@@ -91,14 +105,31 @@ func (r *reader) warnNumbers(d detail) {
 		}
 		r.warn(d.at.numbers, "W-ZERO", fmt.Sprintf("limit %q refuses %s", d.limit.Name, what), "a limit of 0 lets nobody through; for no limit write unlimited")
 	}
-	if l.Calendar != nil && l.Limit > 0 && r.config.Store.Save == "" {
+	if l.Calendar != nil && l.Limit > 0 && r.config.Store.Save == "" && r.config.Store.Redis == nil {
 		r.warn(d.at.numbers, "W-QUOTA-UNSAVED", fmt.Sprintf("quota %q is forgotten when the gateway stops: after each restart every client has %v anew", d.limit.Name, l),
 			"write store: {memory: {save: comporta.state}}")
 	}
 }
 
+// warnShared warns of words about a shared store that do nothing.
+func (r *reader) warnShared(d detail) {
+	if r.config.Store.Redis != nil {
+		if l := d.limit.Limit.Lease; l != nil && l.Most(d.rule.Full()) == 0 {
+			r.warn(d.at.lease, "W-LEASE-UNUSED", fmt.Sprintf("lease of limit %q does nothing: its share of a full budget of %d is less than one unit", d.limit.Name, d.rule.Full()), "raise the share or the limit, or leave lease out")
+		}
+		return
+	}
+	if d.at.onError != nil {
+		r.warn(d.at.onError, "W-ON-ERROR-UNUSED", fmt.Sprintf("on_error of limit %q does nothing: the counts are in this process and do not fail", d.limit.Name), "leave it out, or write store: {redis: …}")
+	}
+	if d.at.lease != nil {
+		r.warn(d.at.lease, "W-LEASE-UNUSED", fmt.Sprintf("lease of limit %q does nothing: the counts are in this process already", d.limit.Name), "leave it out, or write store: {redis: …}")
+	}
+}
+
 // warnLog warns of a sliding log that, with as many clients as the store keeps
-// keys, needs more memory than it is given.
+// keys, needs more memory than it is given, or, in Redis, much of it with a
+// number of clients that is not unheard of.
 func (r *reader) warnLog(d detail) {
 	l := d.limit.Limit
 	if l.Unlimited || l.Algorithm != comporta.SlidingLog || l.Limit == 0 {
@@ -106,7 +137,16 @@ func (r *reader) warnLog(d detail) {
 	}
 	store := r.config.Store
 	keys := int64(store.MaxKeys)
-	if _, one := d.limit.Per.(identity.Everyone); one {
+	_, one := d.limit.Per.(identity.Everyone)
+	if store.Redis != nil {
+		if each := l.Limit * redisLogEntry; !one && each > largeLogs/busyClients {
+			r.warn(d.at.numbers, "W-LOG-LARGE", fmt.Sprintf("limit %q keeps a log of up to %s per client in Redis: with %d busy clients, %s",
+				d.limit.Name, roughSize(each), busyClients, roughSize(each*busyClients)),
+				"use algorithm: sliding_counter, whose memory does not grow with the limit, or give Redis that much")
+		}
+		return
+	}
+	if one {
 		keys = 1
 	}
 	each := l.Limit * logEntry

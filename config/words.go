@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/comporta/comporta"
 )
 
 // A word is a key of a mapping in the file. The tables of words are the one
@@ -31,7 +33,6 @@ var fileWords = []word{
 	{name: "limits", doc: "The limits. All that match a request apply, all or nothing.", shape: listOf(exactlyOne(object(limitWords, "name", "per"), "limit", "quota"))},
 	{name: "plans", instead: "give each group of clients a limit of its own"},
 	{name: "overrides", instead: "give that client a limit of its own"},
-	{name: "on_error", instead: "leave it out: the counts are in this process and do not fail"},
 	{name: "queue", instead: "use a leaky_bucket, or max_wait on a token_bucket"},
 	{name: "concurrency", instead: "limit the rate"},
 }
@@ -61,8 +62,18 @@ var timeoutWords = []word{
 }
 
 var storeWords = []word{
-	{name: "memory", doc: "Counts in this process.", shape: object(memoryWords)},
-	{name: "redis", instead: "use memory; gateways that share counts come later"},
+	{name: "memory", doc: "Counts in this process; beside redis, only while that fails.", shape: object(memoryWords)},
+	{name: "redis", doc: "Counts in Redis or Valkey, shared by all gateways: an address, or a mapping.", shape: either(aText, object(redisWords, "url"))},
+}
+
+var redisWords = []word{
+	{name: "url", doc: "The servers: redis://, rediss://, redis-sentinel:// or redis-cluster://.", shape: aText},
+	{name: "password_file", doc: "The file that holds the password. Default: the one in url.", shape: aText},
+	{name: "sentinel_password_file", doc: "The file that holds the password of the sentinels. Default: the one in url.", shape: aText},
+	{name: "timeout", doc: "For an answer, from 1ms to 10s. Default: 50ms.", shape: aDuration},
+	{name: "on_error", doc: "What holds while Redis fails. Default: local.", shape: oneOf("local", "allow", "deny")},
+	{name: "prefix", doc: "What every key begins with. Default: comporta.", shape: matching(prefixPattern)},
+	{name: "max_known", doc: "The keys whose last answer is remembered. Default: 65_536.", shape: aNumber(1, maxKnown)},
 }
 
 var memoryWords = []word{
@@ -117,12 +128,18 @@ var limitWords = []word{
 	{name: "show", doc: "Tell clients of it. Default: true, but false per everyone, in shadow and unlimited.", shape: aBoolean},
 	{name: "mode", doc: "enforce, shadow (count and report only) or off. Default: enforce.", shape: oneOf("enforce", "shadow", "off")},
 	{name: "failure", instead: "use charge: attempts, which counts every request"},
-	{name: "on_error", instead: "leave it out: the counts are in this process and do not fail"},
+	{name: "on_error", doc: "What holds while Redis fails. Default: what store.redis says.", shape: oneOf("local", "allow", "deny")},
+	{name: "lease", doc: "Take units ahead, so that most requests need not ask Redis. Default: none.", shape: either(oneOf("auto"), object(leaseWords))},
 	{name: "on_limit", instead: "leave it out: what is over a limit is refused"},
 	{name: "warn_at", instead: "watch the metrics"},
-	{name: "lease", instead: "leave it out: the counts are in this process"},
 	{name: "queue", instead: "use a leaky_bucket, or max_wait on a token_bucket"},
 	{name: "concurrency", instead: "limit the rate"},
+}
+
+var leaseWords = []word{
+	{name: "size", doc: "Units taken at once. Default: auto, which fits them to the rate.", shape: either(oneOf("auto"), aNumber(1, comporta.MaxUnits))},
+	{name: "ttl", doc: "How long units that were taken ahead may be used, from 10ms to 1m. Default: 1s.", shape: aDuration},
+	{name: "share", doc: "The most of a full budget that lies in leases, from 1% to 50%. Default: 10%.", shape: matching(percentPattern)},
 }
 
 var perWords = []word{
@@ -156,9 +173,9 @@ var tables = []struct {
 	words []word
 }{
 	{"", fileWords}, {"server", serverWords}, {"server.tls", tlsWords}, {"server.timeouts", timeoutWords},
-	{"store", storeWords}, {"store.memory", memoryWords}, {"cors", corsWords}, {"paths", pathsWords},
+	{"store", storeWords}, {"store.memory", memoryWords}, {"store.redis", redisWords}, {"cors", corsWords}, {"paths", pathsWords},
 	{"identities", identitiesWords}, {"identities.address", addressWords},
-	{"identities.address.ipv6_outer", outerWords}, {"a limit", limitWords}, {"per", perWords},
+	{"identities.address.ipv6_outer", outerWords}, {"a limit", limitWords}, {"lease", leaseWords}, {"per", perWords},
 }
 
 // mapping reads a mapping of known words. Unknown words, words that are not
