@@ -9,9 +9,13 @@ package comporta
 func (r *Rule) Ticks() int64 { return int64(r.p) }
 
 // TimeFor is how long a bucket takes to fill by that many units, units·W / L, in
-// whole microseconds and ticks. Units are from 0 to [Rule.Full].
+// whole microseconds and ticks. Past 2^53 − 1 µs, longer than any bucket's, it is that.
 func (r *Rule) TimeFor(units int64) (us, ticks int64) {
-	whole, part := mul(uint64(units), r.q).div(r.p)
+	total := mul(uint64(units), r.q)
+	if longest := mul(1<<53-1, r.p); !total.less(longest) {
+		return 1<<53 - 1, 0
+	}
+	whole, part := total.div(r.p)
 	return int64(whole), int64(part)
 }
 

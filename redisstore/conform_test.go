@@ -25,15 +25,29 @@ func (r raw) Do(ctx context.Context, key string, args ...string) (any, error) {
 func (r raw) Cluster() bool { return false }
 func (r raw) Close()        {}
 
+// open is a store on a server of its own, at the instants that now says.
+func open(t *testing.T, now func() time.Time) *redisstore.Store {
+	t.Helper()
+	return openOn(t, redistest.Start(t), redisstore.Options{Now: now})
+}
+
+func openOn(t *testing.T, server *redistest.Server, o redisstore.Options) *redisstore.Store {
+	t.Helper()
+	o.Timeout = 5 * time.Second
+	s, err := redisstore.New(raw{server}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
 func TestConformance(t *testing.T) {
 	server := redistest.Start(t)
 	storetest.Run(t, func(t *testing.T, now func() time.Time) comporta.Store {
-		server.Do("FLUSHALL")
-		s, err := redisstore.New(raw{server}, redisstore.Options{Now: now, Timeout: 5 * time.Second})
-		if err != nil {
+		if _, err := server.Do("FLUSHALL"); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { s.Close() })
-		return s
+		return openOn(t, server, redisstore.Options{Now: now})
 	})
 }

@@ -476,8 +476,8 @@ function makeLogs()
       c.h, c.g = true, REPLACED
       return c
     end
-    if v == '' then return c end
     c.h = true
+    if v == '' then return c end -- no key, or an empty one
     if v:byte() ~= LOG or #v < HEAD then
       if known(v) then other(c, v) else c.g = REPLACED end
       return c
