@@ -36,8 +36,9 @@ var rooms = []room{
 	{name: "httplimit", floor: 4, rooms: []string{".", "identity", "policy"}},
 	{name: "internal/telemetry", floor: 4, rooms: []string{".", "identity", "policy"}, guests: []string{"github.com/prometheus/client_golang"}},
 	{name: "internal/sim", floor: 4, rooms: []string{"."}},
+	{name: "internal/doctor", floor: 4, rooms: []string{".", "redisstore"}},
 	{name: "internal/gateway", floor: 5, rooms: []string{".", "identity", "policy", "config", "httplimit", "internal/telemetry"}},
-	{name: "cmd/comporta", floor: 6, rooms: []string{".", "memstore", "policy", "config", "internal/gateway", "internal/sim", "internal/telemetry"}, guests: []string{"github.com/alecthomas/kong", "golang.org/x/term"}},
+	{name: "cmd/comporta", floor: 6, rooms: []string{".", "memstore", "redisstore", "redisstore/rueidis", "policy", "config", "internal/doctor", "internal/gateway", "internal/sim", "internal/telemetry"}, guests: []string{"github.com/alecthomas/kong", "golang.org/x/term"}},
 	{name: "internal/house", floor: 0},
 }
 
@@ -51,6 +52,7 @@ var clocks = []string{
 	"memstore/clock.go",
 	"redisstore/clock.go",
 	"policy/clock.go",
+	"internal/doctor/clock.go",
 	"internal/gateway/clock.go",
 }
 
