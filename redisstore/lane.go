@@ -108,6 +108,7 @@ func (l *lane) send(c *call) {
 
 	if err == nil {
 		err = c.read(reply)
+		l.store.counters.carried(c)
 	}
 	for r := range c.requests {
 		if err != nil {
@@ -133,12 +134,14 @@ func (s *Store) run(c *call, now int64) (string, error) {
 	if s.now != nil {
 		at = int64(c.now)
 	}
+	s.counters.calls.Add(1)
 	reply, err := c.script().run(ctx, s.client, c.keys, c.argument(at))
 	if ctx.Err() != nil && err != nil {
 		err = s.late(ctx.Err())
 	}
 	s.breaker.done(context.Background(), err)
 	if err != nil {
+		s.counters.failed(err)
 		return "", err
 	}
 	text, ok := reply.(string)

@@ -155,7 +155,7 @@ func (c *call) readSettled(it *item, p *parser) error {
 func (c *call) cell(cell *comporta.Cell, log *found, s *seat, p *parser) comporta.Instant {
 	flags := p.byte()
 	at := p.instant()
-	c.store.count(flags)
+	c.store.seen(flags)
 	st := &cell.State
 	switch s.numbers.algorithm {
 	case token, leaky:

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -56,9 +57,11 @@ type Store struct {
 	now     func() time.Time
 	logger  *slog.Logger
 
-	lanes   []lane
-	breaker *breaker
-	offset  atomic.Int64 // server's time less the monotonic clock, in µs
+	lanes    []lane
+	breaker  *breaker
+	known    *known
+	counters counters
+	offset   atomic.Int64 // server's time less the monotonic clock, in µs
 
 	mu      sync.RWMutex
 	numbers map[*comporta.Rule]*numbers
@@ -80,7 +83,9 @@ func New(client Client, o Options) (*Store, error) {
 		batch:   either(o.Batch, 128),
 		most:    int64(either(o.MaxLogEntries, 1_000_000)),
 		numbers: make(map[*comporta.Rule]*numbers),
+		known:   newKnown(either(o.MaxKnown, 65_536)),
 	}
+	s.counters.turned()
 	if s.logger == nil {
 		s.logger = slog.Default()
 	}
@@ -95,8 +100,14 @@ func New(client Client, o Options) (*Store, error) {
 	s.breaker = newBreaker(breakerOptions{
 		failures: either(o.Failures, 5), every: either(o.Probe, 200*time.Millisecond), deadline: s.timeout, now: monotonic,
 		probe: s.probe,
-		down:  func(cause string, err error) { logDown(s.logger, cause, err) },
-		up:    func(after time.Duration) { logUp(s.logger, after) },
+		down: func(cause string, err error) {
+			s.counters.turned()
+			logDown(s.logger, cause, err)
+		},
+		up: func(after time.Duration) {
+			s.counters.turned()
+			logUp(s.logger, after)
+		},
 	})
 	return s, nil
 }
@@ -134,6 +145,9 @@ func (s *Store) Take(ctx context.Context, takes []comporta.Take, out []comporta.
 	if err := comporta.CheckTakes(takes); err != nil {
 		return err
 	}
+	if s.remembers(takes, out) {
+		return nil
+	}
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
@@ -143,11 +157,38 @@ func (s *Store) Take(ctx context.Context, takes []comporta.Take, out []comporta.
 	return s.take(ctx, takes, out, false)
 }
 
-// TakeOne is Take for one limit.
+// remembers answers takes that are known to be denied, without asking.
+func (s *Store) remembers(takes []comporta.Take, out []comporta.Taken) bool {
+	if s.now != nil || !s.known.answer(takes, out, monotonic()) {
+		return false
+	}
+	s.counters.remembered.Add(1)
+	return true
+}
+
+// TakeOne is Take for one limit. A denial that is remembered costs no allocation.
 func (s *Store) TakeOne(ctx context.Context, key comporta.Key, rule *comporta.Rule, cost int64) (comporta.Decision, error) {
-	var out [1]comporta.Taken
-	err := s.Take(ctx, []comporta.Take{{Key: key, Rule: rule, Cost: cost}}, out[:])
-	return out[0].Decision, err
+	if err := comporta.CheckCost(cost); err != nil {
+		return comporta.Decision{}, fmt.Errorf("comporta: limit %q: %w", key.Limit, err)
+	}
+	if s.now == nil && cost > 0 {
+		if d, ok := s.known.denied(&key, rule, cost, monotonic()); ok {
+			s.counters.remembered.Add(1)
+			return d, nil
+		}
+	}
+	if err := s.ready(ctx); err != nil {
+		return comporta.Decision{}, err
+	}
+	r := newRequest(1)
+	r.takes[0] = comporta.Take{Key: key, Rule: rule, Cost: cost}
+	if err := s.ask(ctx, r, key.Identity); err != nil {
+		return comporta.Decision{}, err
+	}
+	s.note(r)
+	d := r.out[0].Decision
+	r.free()
+	return d, nil
 }
 
 // Settle is [comporta.Store]'s: settlements share round trips; each is carried
@@ -183,9 +224,27 @@ func (s *Store) take(ctx context.Context, takes []comporta.Take, out []comporta.
 		return err
 	}
 	copy(out, r.out)
+	s.note(r)
 	r.free()
 	return nil
 }
+
+// note remembers what was answered to takes.
+func (s *Store) note(r *request) {
+	for i := range r.takes {
+		t := &r.takes[i]
+		s.known.note(&t.Key, t.Rule, t.Cost, &r.out[i].Decision, r.sent, r.replied)
+	}
+}
+
+// Known is the last decision that the store gave about a key, as it was then, and
+// how long ago that was; not ok where none is remembered.
+func (s *Store) Known(key comporta.Key) (d comporta.Decision, age time.Duration, ok bool) {
+	return s.known.last(&key, monotonic())
+}
+
+// Instances is how many instances share the store, as last known; at least 1.
+func (s *Store) Instances() int { return 1 }
 
 func (s *Store) settle(ctx context.Context, settlement *comporta.Settlement, out *comporta.Taken) error {
 	r := newRequest(1)
@@ -195,6 +254,7 @@ func (s *Store) settle(ctx context.Context, settlement *comporta.Settlement, out
 		return err
 	}
 	*out = r.out[0]
+	s.known.drop(&own.Key, r.replied)
 	r.free()
 	return nil
 }
@@ -261,5 +321,3 @@ func (s *Store) numbersOf(rule *comporta.Rule) *numbers {
 	s.numbers[rule] = n
 	return n
 }
-
-func (s *Store) count(flags byte) {}

@@ -1,0 +1,120 @@
+package redisstore
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Stats are a store's numbers since it was made.
+type Stats struct {
+	// Calls were sent, of the script; Takes and Settlements went with them.
+	Calls, Takes, Settlements int64
+	// Remembered are requests that were denied without asking.
+	Remembered int64
+	// ClockFaults are keys whose time had stepped back by more than ten seconds.
+	ClockFaults int64
+	// Replaced are values that were found in keys and were no states.
+	Replaced int64
+	// Errors are the calls that failed, by cause: words from a fixed list.
+	Errors map[string]int64
+}
+
+// A Status says how a store is.
+type Status struct {
+	// Up: calls go through. Since is when that began, or ended.
+	Up    bool
+	Since time.Time
+	// Cause is why not: "" while it is up, else a word from a fixed list, as timeout
+	// or READONLY.
+	Cause string
+	// Instances share the store, as last known; at least 1.
+	Instances int
+}
+
+// counters are what Stats are read from.
+type counters struct {
+	calls, takes, settlements, remembered, faults, replaced atomic.Int64
+
+	mu     sync.Mutex
+	errors map[string]int64
+	warned int64 // of replaced values, on the monotonic clock
+	since  time.Time
+}
+
+// Stats are the store's numbers.
+func (s *Store) Stats() Stats {
+	c := &s.counters
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Stats{
+		Calls: c.calls.Load(), Takes: c.takes.Load(), Settlements: c.settlements.Load(), Remembered: c.remembered.Load(),
+		ClockFaults: c.faults.Load(), Replaced: c.replaced.Load(), Errors: maps.Clone(c.errors),
+	}
+}
+
+// Status is how the store is now.
+func (s *Store) Status() Status {
+	s.counters.mu.Lock()
+	defer s.counters.mu.Unlock()
+	st := Status{Up: true, Since: s.counters.since, Instances: s.Instances()}
+	if down := s.breaker.state.Load(); down != nil {
+		st.Up, st.Cause = false, down.cause
+	}
+	return st
+}
+
+// carried counts what a call asked.
+func (c *counters) carried(sent *call) {
+	var takes, settlements int64
+	for i := range sent.items {
+		if it := &sent.items[i]; it.op == opSettle {
+			settlements++
+		} else {
+			takes += int64(it.n * len(it.first.takes))
+		}
+	}
+	c.takes.Add(takes)
+	c.settlements.Add(settlements)
+}
+
+// failed counts a call that did.
+func (c *counters) failed(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.errors == nil {
+		c.errors = map[string]int64{}
+	}
+	c.errors[cause(err)]++
+}
+
+// turned dates a change between up and down.
+func (c *counters) turned() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.since = now()
+}
+
+// seen counts what the script says of a key beside its state.
+func (s *Store) seen(flags byte) {
+	if flags&clockFault != 0 {
+		s.counters.faults.Add(1)
+	}
+	if flags&wasReplaced != 0 {
+		s.counters.replaced.Add(1)
+		s.warn()
+	}
+}
+
+// warn tells of replaced values, at most every ten seconds.
+func (s *Store) warn() {
+	c := &s.counters
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := monotonic(); c.warned == 0 || now-c.warned > int64(10*time.Second) {
+		c.warned = now
+		s.logger.Warn("redis: values were found that are no states of limits, and replaced: does something else write keys with our prefix?",
+			"prefix", s.prefix, "replaced", c.replaced.Load())
+	}
+}
