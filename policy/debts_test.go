@@ -32,7 +32,7 @@ func quota(t testing.TB, name, numbers string, set ...func(*policy.Limit)) *poli
 const other = "198.51.100.1"
 
 func TestAQuotaPaysForWhatItSpentWithoutTheStore(t *testing.T) {
-	f := join(t, 2, limits(quota(t, "day", "100/day", cost(pattern(t, "/b/"), 5)), limit(t, "minute", "100/min")))
+	f := join(t, 2, limits(quota(t, "day", "100/day", cost(pattern(t, "/b/"), 5)), limit(t, "hour", "100/h as fixed_window")))
 	f.passes(10, "GET", "/", peer)
 	f.store.be(true)
 	f.passes(3, "GET", "/b/", peer)
@@ -50,7 +50,7 @@ func TestAQuotaPaysForWhatItSpentWithoutTheStore(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if n := f.peek(t, "minute", other); n != 100 {
+	if n := f.peek(t, "hour", other); n != 100 {
 		t.Errorf("a limit that is no quota was charged: %d left", n)
 	}
 }

@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -79,13 +80,17 @@ func TestADeniedClientStaysDenied(t *testing.T) {
 func TestAWindowThatIsOverHereCountsNoMore(t *testing.T) {
 	for _, stagger := range []bool{false, true} {
 		f := join(t, 2, limits(limit(t, "a", "10/min as fixed_window", func(l *policy.Limit) { l.Limit.Stagger = stagger })))
-		v := f.check(request("GET", "/", peer))
-		key := comporta.Key{Limit: "a", Identity: v.Applied[0].Identity}
-		f.now = f.now.Add(v.Applied[0].Decision.ResetAfter)
-		f.store.know(key, comporta.Decision{Limit: 10, ResetAfter: time.Second, FullAfter: time.Second}, nil)
-		f.store.be(true)
-		if n := f.passes(20, "GET", "/", peer); n != 5 {
-			t.Errorf("stagger %v: %d pass, not 5", stagger, n)
+		for i := range 8 { // whose windows differ with stagger
+			peer := fmt.Sprint("192.0.2.", i)
+			f.store.be(false)
+			v := f.check(request("GET", "/", peer))
+			key := comporta.Key{Limit: "a", Identity: v.Applied[0].Identity}
+			f.now = f.now.Add(v.Applied[0].Decision.ResetAfter)
+			f.store.know(key, comporta.Decision{Limit: 10, ResetAfter: time.Second, FullAfter: time.Second}, nil)
+			f.store.be(true)
+			if n := f.passes(20, "GET", "/", peer); n != 5 {
+				t.Errorf("stagger %v: %d pass, not 5", stagger, n)
+			}
 		}
 	}
 }
@@ -95,6 +100,11 @@ func TestManyStartAtOnce(t *testing.T) {
 	f := join(t, 1, limits(limit(t, "a", "1000/h as fixed_window", attempts)))
 	f.passes(400, "GET", "/", peer)
 	f.store.be(true)
+	f.local.looked = func(comporta.Key, *comporta.Rule) {
+		for range 100 {
+			runtime.Gosched() // let another look, too
+		}
+	}
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	passed := 0
@@ -109,6 +119,26 @@ func TestManyStartAtOnce(t *testing.T) {
 	all.Wait()
 	if passed += f.passes(400, "GET", "/", peer); passed != 600 {
 		t.Errorf("%d pass, not 600", passed)
+	}
+}
+
+// A request that comes between the look at a local budget and the take from it
+// leaves too little to take. That is no attempt of the client's.
+func TestStartingIsNoAttempt(t *testing.T) {
+	f := join(t, 1, limits(limit(t, "a", "10/min as fixed_window", attempts)))
+	f.passes(9, "GET", "/", peer)
+	f.store.be(true)
+	f.local.looked = func(key comporta.Key, rule *comporta.Rule) {
+		f.local.looked = nil
+		if err := f.local.Take(t.Context(), []comporta.Take{{Key: key, Rule: rule, Cost: 5}}, make([]comporta.Taken, 1)); err != nil {
+			t.Error(err)
+		}
+	}
+	if v := f.check(request("GET", "/", peer)); !v.Allowed {
+		t.Errorf("%s", fell(v))
+	}
+	if n := f.passes(9, "GET", "/", peer); n != 1 {
+		t.Errorf("%d pass: what is known is taken by the next", n)
 	}
 }
 
