@@ -120,6 +120,9 @@ func cause(err error) string {
 
 func serverCause(err ServerError) string {
 	code := err.Code()
+	if _, within, ok := strings.Cut(string(err), ": -"); ok && strings.HasPrefix(string(err), "ERR Error running script") {
+		code = ServerError(within).Code() // as servers before 7 say it
+	}
 	if code == "ERR" && strings.HasPrefix(string(err), "ERR max number of clients") {
 		return "MAXCLIENTS"
 	}

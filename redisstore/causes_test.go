@@ -61,6 +61,8 @@ func TestCause(t *testing.T) {
 		{ServerError("NOSCRIPT No matching script. Please use EVAL."), "NOSCRIPT", false},
 		{ServerError("WRONGTYPE Operation against a key holding the wrong kind of value"), "WRONGTYPE", false},
 		{ServerError("ERR unknown command 'EVALSHA'"), "ERR", false},
+		{ServerError("ERR Error running script (call to f_3c5d): @user_script:9: @user_script: 9: -READONLY You can't write against a read only replica."), "READONLY", true},
+		{ServerError("ERR Error running script (call to f_3c5d): @user_script:9: attempt to index a nil value"), "ERR", false},
 		// A server's word never stands for a cause of ours, and none is made up.
 		{ServerError("timeout"), "other", false},
 		{ServerError("NEWCODE something"), "other", false},

@@ -139,7 +139,7 @@ func TestForeignValuesHeal(t *testing.T) {
 // TestDenialsAndPeeksWriteNothing: the server counts no change.
 func TestDenialsAndPeeksWriteNothing(t *testing.T) {
 	server := redistest.Start(t)
-	s := openOn(t, server, redisstore.Options{})
+	s := openOn(t, server, redisstore.Options{Heartbeat: time.Hour})
 	changes := func() int {
 		for line := range strings.SplitSeq(do(t, server, "INFO", "persistence").(string), "\r\n") {
 			if n, ok := strings.CutPrefix(line, "rdb_changes_since_last_save:"); ok {

@@ -57,18 +57,21 @@ type Store struct {
 	now     func() time.Time
 	logger  *slog.Logger
 
-	lanes    []lane
-	breaker  *breaker
-	known    *known
-	counters counters
-	offset   atomic.Int64 // server's time less the monotonic clock, in µs
+	lanes     []lane
+	breaker   *breaker
+	instances *instances
+	known     *known
+	counters  counters
+	secret    atomic.Pointer[heldSecret]
+	offset    atomic.Int64 // server's time less the monotonic clock, in µs
 
 	mu      sync.RWMutex
 	numbers map[*comporta.Rule]*numbers
 }
 
 // New is a store on a client, which stays the caller's to close, after the store.
-// It asks the server nothing: a server that is down is an error of the calls.
+// It waits for no server: one that is down is an error of the calls. From then on
+// the store announces itself to the others, until Close.
 func New(client Client, o Options) (*Store, error) {
 	if client == nil {
 		return nil, errors.New("redisstore: a store needs a client: see the packages rueidis and goredis below this one")
@@ -97,9 +100,13 @@ func New(client Client, o Options) (*Store, error) {
 		s.lanes[i].store = s
 	}
 	s.offset.Store(began.UnixMicro())
+	s.instances = newInstances(instancesOptions{
+		client: client, prefix: s.prefix, every: either(o.Heartbeat, time.Second), deadline: s.timeout, now: monotonic,
+		heard: func(server, sent, _ int64) { s.offset.Store(server - sent/1000) },
+	})
 	s.breaker = newBreaker(breakerOptions{
 		failures: either(o.Failures, 5), every: either(o.Probe, 200*time.Millisecond), deadline: s.timeout, now: monotonic,
-		probe: s.probe,
+		probe: s.instances.beat,
 		down: func(cause string, err error) {
 			s.counters.turned()
 			logDown(s.logger, cause, err)
@@ -107,14 +114,11 @@ func New(client Client, o Options) (*Store, error) {
 		up: func(after time.Duration) {
 			s.counters.turned()
 			logUp(s.logger, after)
+			s.keepSecret()
 		},
 	})
+	s.instances.start(s.breaker)
 	return s, nil
-}
-
-func (s *Store) probe(ctx context.Context) error {
-	_, err := s.client.Do(ctx, "", "PING")
-	return err
 }
 
 func either[T comparable](said, otherwise T) T {
@@ -125,10 +129,42 @@ func either[T comparable](said, otherwise T) T {
 	return said
 }
 
-// Close ends what the store does of itself. It does not close the client.
+// Close ends what the store does of itself and tells the other instances that
+// this one is gone. It does not close the client.
 func (s *Store) Close() error {
+	s.instances.close()
 	s.breaker.close()
 	return nil
+}
+
+// Secret is the one secret of all instances of the prefix: mine where it is
+// given, which is an error where another instance was given another or none; else
+// one that the first instance made and that is kept in the server.
+func (s *Store) Secret(ctx context.Context, mine []byte) ([]byte, error) {
+	secret, err := sharedSecret(ctx, s.client, s.prefix, mine)
+	if err == nil {
+		s.secret.Store(&heldSecret{secret, len(mine) > 0})
+	}
+	return secret, err
+}
+
+// A heldSecret is the shared secret that this instance uses.
+type heldSecret struct {
+	secret []byte
+	given  bool
+}
+
+// keepSecret tells the server the secret again, which may have come back empty.
+func (s *Store) keepSecret() {
+	held := s.secret.Load()
+	if held == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
+	defer cancel()
+	if err := keepSecret(ctx, s.client, s.prefix, held.secret, held.given); err != nil {
+		s.logger.Error("redisstore: the shared secret", "error", err)
+	}
 }
 
 // Take is [comporta.Store]'s: one round trip, all or nothing. In a cluster,
@@ -244,7 +280,7 @@ func (s *Store) Known(key comporta.Key) (d comporta.Decision, age time.Duration,
 }
 
 // Instances is how many instances share the store, as last known; at least 1.
-func (s *Store) Instances() int { return 1 }
+func (s *Store) Instances() int { return s.instances.count() }
 
 func (s *Store) settle(ctx context.Context, settlement *comporta.Settlement, out *comporta.Taken) error {
 	r := newRequest(1)
