@@ -91,11 +91,13 @@ func (d *debts) settled(key comporta.Key, paid debt) {
 // The store is first asked whether it answers; while it does not, all stays for
 // later. Then each key's units are charged without asking, as debt, in the quota's
 // window that they were spent in; those whose window is over, or nearly, are
-// forgotten. No unit is charged twice: where the store fails while it charges a
+// forgotten. No debt is charged twice: where the store fails while it charges a
 // key, nobody knows whether it did, and that key's units count as charged. A
 // client then gets at most its instance's share of a quota once more, where the
-// other way it would lose what it never used. The error is that of the store; what
-// it did not come to stays for later.
+// other way it would lose what it never used. (One kind of unit may count twice:
+// that of a request which was under way when the store failed. If the store had
+// charged it after all, it stands there and is owed, too.) The error is that of
+// the store; what it did not come to stays for later.
 func (e *Engine) Repay(ctx context.Context) error {
 	d := &e.fallback.debts
 	d.settling.Lock()

@@ -15,17 +15,19 @@ type SharedStats struct {
 	Cause string
 	// Instances share it, as last known.
 	Instances int
-	// Since the start: Calls were made, for Takes; Remembered denials were answered
-	// without one; Replaced values were found that were not the store's own.
-	Calls, Takes, Remembered, Replaced int64
+	// Since the start: Calls were made, with Takes and Settlements; Remembered
+	// denials were answered without one; Replaced values were no states of the store's.
+	Calls, Takes, Settlements, Remembered, Replaced int64
 	// Errors are the calls that failed, by cause: words from a fixed list.
 	Errors map[string]int64
 }
 
 // sharedCollector asks for the numbers when metrics are asked for.
 type sharedCollector struct {
-	stats                                                       func() SharedStats
-	up, instances, calls, takes, remembered, replaced, failures *prometheus.Desc
+	stats                          func() SharedStats
+	up, instances                  *prometheus.Desc
+	calls, takes, settlements      *prometheus.Desc
+	remembered, replaced, failures *prometheus.Desc
 }
 
 func newSharedCollector(stats func() SharedStats) *sharedCollector {
@@ -33,20 +35,21 @@ func newSharedCollector(stats func() SharedStats) *sharedCollector {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
 	return &sharedCollector{
-		stats:      stats,
-		up:         desc("comporta_store_up", "Whether the shared store answers: 1 or 0."),
-		instances:  desc("comporta_store_instances", "Instances that share the store, as last known."),
-		calls:      desc("comporta_store_calls_total", "Calls to the shared store."),
-		takes:      desc("comporta_store_takes_total", "Takes that those calls carried."),
-		remembered: desc("comporta_store_remembered_denials_total", "Denials that were answered from memory, without a call."),
-		replaced:   desc("comporta_store_replaced_values_total", "Values of another type or form that were replaced."),
-		failures:   desc("comporta_store_errors_total", "Calls to the shared store that failed.", "cause"),
+		stats:       stats,
+		up:          desc("comporta_store_up", "Whether the shared store answers: 1 or 0."),
+		instances:   desc("comporta_store_instances", "Instances that share the store, as last known."),
+		calls:       desc("comporta_store_calls_total", "Calls to the shared store."),
+		takes:       desc("comporta_store_takes_total", "Takes that went with those calls."),
+		settlements: desc("comporta_store_settlements_total", "Settlements that went with those calls."),
+		remembered:  desc("comporta_store_remembered_denials_total", "Denials that were answered from memory, without a call."),
+		replaced:    desc("comporta_store_replaced_values_total", "Values of another type or form that were replaced."),
+		failures:    desc("comporta_store_errors_total", "Calls to the shared store that failed.", "cause"),
 	}
 }
 
 // Describe is part of prometheus.Collector.
 func (c *sharedCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.up, c.instances, c.calls, c.takes, c.remembered, c.replaced, c.failures} {
+	for _, d := range []*prometheus.Desc{c.up, c.instances, c.calls, c.takes, c.settlements, c.remembered, c.replaced, c.failures} {
 		ch <- d
 	}
 }
@@ -62,6 +65,7 @@ func (c *sharedCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(c.instances, prometheus.GaugeValue, float64(s.Instances))
 	ch <- prometheus.MustNewConstMetric(c.calls, prometheus.CounterValue, float64(s.Calls))
 	ch <- prometheus.MustNewConstMetric(c.takes, prometheus.CounterValue, float64(s.Takes))
+	ch <- prometheus.MustNewConstMetric(c.settlements, prometheus.CounterValue, float64(s.Settlements))
 	ch <- prometheus.MustNewConstMetric(c.remembered, prometheus.CounterValue, float64(s.Remembered))
 	ch <- prometheus.MustNewConstMetric(c.replaced, prometheus.CounterValue, float64(s.Replaced))
 	for cause, n := range s.Errors {

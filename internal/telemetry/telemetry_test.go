@@ -139,3 +139,51 @@ func TestTheStoreIsAskedWhenMetricsAre(t *testing.T) {
 		}
 	}
 }
+
+func TestTheSharedStoreIsAskedWhenMetricsAre(t *testing.T) {
+	_, engine, _ := counting(t)
+	stats := SharedStats{Up: true, Instances: 3, Calls: 4, Takes: 5, Settlements: 6, Remembered: 7, Replaced: 8, Errors: map[string]int64{"timeout": 9, "READONLY": 10}}
+	tel := New(Options{Engine: engine, Shared: func() SharedStats { return stats }})
+	tell := func(lines ...string) {
+		t.Helper()
+		w := httptest.NewRecorder()
+		tel.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		for _, line := range lines {
+			if !strings.Contains(w.Body.String(), "\n"+line+"\n") {
+				t.Errorf("the metrics lack %s", line)
+			}
+		}
+	}
+	tell("comporta_store_up 1", "comporta_store_instances 3", "comporta_store_calls_total 4", "comporta_store_takes_total 5",
+		"comporta_store_settlements_total 6", "comporta_store_remembered_denials_total 7", "comporta_store_replaced_values_total 8",
+		`comporta_store_errors_total{cause="timeout"} 9`, `comporta_store_errors_total{cause="READONLY"} 10`)
+	stats.Up = false
+	tell("comporta_store_up 0")
+}
+
+// Verdicts without the store are counted by their way, and decisions only where
+// somebody decided.
+func TestVerdictsWithoutTheStore(t *testing.T) {
+	tel, engine, _ := counting(t)
+	for _, way := range []policy.OnError{policy.Default, policy.Allow, policy.Local, policy.Deny} {
+		v := verdict(engine, "address:10.0.0.7")
+		v.Failed, v.Fallen = io.ErrUnexpectedEOF, way
+		v.Applied[0].Fallen, v.Applied[1].Fallen = way, policy.Allow
+		tel.Observe(v)
+	}
+	w := httptest.NewRecorder()
+	tel.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for _, line := range []string{
+		`comporta_store_fallbacks_total{on_error="client_left"} 1`,
+		`comporta_store_fallbacks_total{on_error="allow"} 1`,
+		`comporta_store_fallbacks_total{on_error="local"} 1`,
+		`comporta_store_fallbacks_total{on_error="deny"} 1`,
+		`comporta_decisions_total{decision="denied",limit="each"} 1`, // the local one
+		`comporta_decisions_total{decision="denied",limit="all"} 0`,
+		`comporta_decisions_total{decision="allowed",limit="all"} 0`,
+	} {
+		if !strings.Contains(w.Body.String(), "\n"+line+"\n") {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
+}
