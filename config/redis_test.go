@@ -84,30 +84,32 @@ func TestBadPasswordFilesAreRefusedAndNotRepeated(t *testing.T) {
 	}
 }
 
-// The first start asks what all others use and keeps it; the second has it.
-func TestASharedSecretIsKept(t *testing.T) {
-	const shared = "what all instances use"
+// With a secret file that is what all others are asked to have; without one they
+// say what it is.
+func TestTheSecretIsAgreedOn(t *testing.T) {
+	const words = "store: {redis: \"redis://127.0.0.1\"}\n"
 	dir := t.TempDir()
-	for _, known := range []string{"", shared} {
-		c, id := withSecret(t, dir, "store: {redis: \"redis://127.0.0.1\"}\nsecret_file: s")
-		err := c.ShareSecret(func(mine []byte) ([]byte, error) {
-			if string(mine) != known {
-				t.Errorf("the file holds %q, want %q", mine, known)
+	file := filepath.Join(dir, "s")
+	if err := os.WriteFile(file, []byte("what the file holds\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for more, has := range map[string]string{"": "", "secret_file: s": "what the file holds"} {
+		c, id := withSecret(t, dir, words+more)
+		if err := c.ShareSecret(func(mine []byte) ([]byte, error) {
+			if string(mine) != has {
+				t.Errorf("%s: mine is %q, want %q", more, mine, has)
 			}
-			return []byte(shared), nil
-		})
-		if err != nil {
+			return []byte("what all of them use"), nil
+		}); err != nil {
 			t.Fatal(err)
 		}
-		if id() == "" {
-			t.Error("no identity")
-		}
+		ids = append(ids, id())
 	}
-	info, err := os.Stat(filepath.Join(dir, "s"))
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the secret file: %v, %v", info, err)
+	if ids[0] != ids[1] {
+		t.Errorf("under one secret one value is %s and %s", ids[0], ids[1])
 	}
-	c, _ := withSecret(t, dir, "store: {redis: \"redis://127.0.0.1\"}")
+	c, _ := withSecret(t, dir, words)
 	refused := errors.New("two secrets")
 	if err := c.ShareSecret(func([]byte) ([]byte, error) { return nil, refused }); !errors.Is(err, refused) {
 		t.Errorf("got %v", err)

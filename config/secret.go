@@ -27,33 +27,22 @@ const (
 // Two processes that start at once agree on one secret. A secret file that
 // every user of the machine can open is an error. No error repeats what is in it.
 func (c *Config) LoadSecret() error {
-	if c.SecretFile == "" {
-		return c.secret.Set(newSecret())
-	}
-	key, err := readSecret(c.SecretFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = keepSecret(c.SecretFile, newSecret()); err == nil || errors.Is(err, fs.ErrExist) {
-			key, err = readSecret(c.SecretFile)
+	return c.ShareSecret(func(mine []byte) ([]byte, error) {
+		if mine == nil {
+			return newSecret(), nil
 		}
-	}
-	if err == nil {
-		err = c.secret.Set(key)
-	}
-	if err != nil {
-		return fmt.Errorf("secret file: %w", err)
-	}
-	return nil
+		return mine, nil
+	})
 }
 
 // ShareSecret is LoadSecret where several processes count as one and need the
-// same secret: agree is given what the secret file holds, nil where there is
-// none, and returns the secret of all. It is then kept in the secret file, if
-// one is named and not there yet, so that a later start has it already.
+// same secret: agree is given that of the secret file, nil where none is named,
+// and returns the one of all.
 func (c *Config) ShareSecret(agree func(mine []byte) ([]byte, error)) error {
 	var mine []byte
 	if c.SecretFile != "" {
 		var err error
-		if mine, err = readSecret(c.SecretFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if mine, err = secretOf(c.SecretFile); err != nil {
 			return fmt.Errorf("secret file: %w", err)
 		}
 	}
@@ -61,19 +50,24 @@ func (c *Config) ShareSecret(agree func(mine []byte) ([]byte, error)) error {
 	if err != nil {
 		return err
 	}
-	if c.SecretFile != "" && mine == nil {
-		if err := keepSecret(c.SecretFile, key); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("secret file: %w", err)
-		}
-	}
 	return c.secret.Set(key)
 }
 
-// newSecret is a random one, in hexadecimal.
+// secretOf is the secret that the file holds; where there is none, one is made.
+func secretOf(file string) ([]byte, error) {
+	key, err := readSecret(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = makeSecret(file); err == nil || errors.Is(err, fs.ErrExist) {
+			key, err = readSecret(file)
+		}
+	}
+	return key, err
+}
+
 func newSecret() []byte {
 	key := make([]byte, secretBytes)
 	rand.Read(key) // never fails: it ends the program where there is no randomness
-	return hex.AppendEncode(nil, key)
+	return key
 }
 
 // readSecret is what the file holds, blanks around it aside.
@@ -110,16 +104,16 @@ func readSmall(f *os.File) ([]byte, error) {
 	return data, err
 }
 
-// keepSecret writes a secret that is whole or not there at all, also after a
+// makeSecret writes a new secret that is whole or not there at all, also after a
 // power cut. It is fs.ErrExist where another process was first.
-func keepSecret(file string, key []byte) error {
+func makeSecret(file string) error {
 	dir := filepath.Dir(file)
 	tmp, err := os.CreateTemp(dir, ".secret-*") // for its owner alone
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(append(bytes.Clone(key), '\n'))
+	_, err = tmp.WriteString(hex.EncodeToString(newSecret()) + "\n")
 	if err == nil {
 		err = tmp.Sync()
 	}
