@@ -74,13 +74,15 @@ func (c *call) reset(now comporta.Instant) {
 	c.head, c.body = c.head[:0], c.body[:0]
 }
 
-// most is how many takes go into one call.
-const most = 1024
+const (
+	mostKeys  = 1024 // in one call
+	mostTakes = 255  // in one request
+)
 
 // add packs a request. It is false where the request must wait for another call:
 // one of its keys is in this one under other numbers, or the call is full.
 func (c *call) add(r *request) bool {
-	if len(c.keys)+len(r.takes) > most && len(c.keys) > 0 {
+	if len(c.keys)+len(r.takes) > mostKeys && len(c.keys) > 0 {
 		return false
 	}
 	if r.settlement != nil {

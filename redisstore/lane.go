@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -33,12 +34,12 @@ type lane struct {
 // ask puts a request in line and waits for its decisions, for the end of ctx or
 // for the store's deadline.
 func (l *lane) ask(ctx context.Context, r *request) error {
-	r.entered = monotonic()
+	now := monotonic()
 	l.mu.Lock()
 	l.queue = append(l.queue, r)
 	var c *call
-	if l.calls < callsOut || l.calls < callsMost && r.entered-l.last > slow {
-		c = l.pickLocked(r.entered)
+	if l.calls < callsOut || l.calls < callsMost && now-l.last > slow {
+		c = l.pickLocked(now)
 	}
 	l.mu.Unlock()
 	if c != nil {
@@ -135,7 +136,11 @@ func (s *Store) run(c *call, now int64) (string, error) {
 		at = int64(c.now)
 	}
 	s.counters.calls.Add(1)
-	reply, err := c.script().run(ctx, s.client, c.keys, c.argument(at))
+	script, argument := c.script(), c.argument(at)
+	reply, err := script.run(ctx, s.client, c.keys, argument)
+	for isTryAgain(err) && pause(ctx) {
+		reply, err = script.run(ctx, s.client, c.keys, argument)
+	}
 	if ctx.Err() != nil && err != nil {
 		err = s.late(ctx.Err())
 	}
@@ -150,6 +155,24 @@ func (s *Store) run(c *call, now int64) (string, error) {
 	}
 	s.learn(text, now)
 	return text, nil
+}
+
+// isTryAgain says whether the keys of a call are being moved between servers, and
+// lie on two of them at the moment: nothing was done.
+func isTryAgain(err error) bool {
+	var said ServerError
+	return errors.As(err, &said) && said.Code() == "TRYAGAIN"
+}
+
+// pause waits for two milliseconds, which many keys need less than to be moved;
+// false where ctx ends before.
+func pause(ctx context.Context) bool {
+	select {
+	case <-time.After(2 * time.Millisecond):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 func (s *Store) late(err error) error {

@@ -33,10 +33,11 @@ type request struct {
 
 var requests = sync.Pool{New: func() any { return &request{done: make(chan struct{}, 1)} }}
 
-// newRequest is a request with room for n decisions.
+// newRequest is a request of now, with room for n decisions.
 func newRequest(n int) *request {
 	r := requests.Get().(*request)
 	r.settlement, r.denied, r.careful, r.err, r.next = nil, false, false, nil, nil
+	r.entered = monotonic()
 	if n == 1 {
 		r.takes, r.out = r.take[:], r.took[:]
 	} else {

@@ -181,6 +181,9 @@ func (s *Store) Take(ctx context.Context, takes []comporta.Take, out []comporta.
 	if err := comporta.CheckTakes(takes); err != nil {
 		return err
 	}
+	if len(takes) > mostTakes {
+		return fmt.Errorf("redisstore: %d limits in one step: at most %d", len(takes), mostTakes)
+	}
 	if s.remembers(takes, out) {
 		return nil
 	}
