@@ -19,6 +19,10 @@ const (
 	secretBytes = 32
 )
 
+// ErrSecret is the error of an instance whose secret is not that of the others:
+// it will not pass by itself.
+var ErrSecret = errors.New("redisstore: the shared secret")
+
 // sharedSecret is the one secret of all instances of a prefix. Without mine it is
 // made once, by the first, and kept in Redis. With mine only a fingerprint is
 // kept, by which the others see whether theirs is the same: another, or none, is
@@ -44,15 +48,15 @@ func sharedSecret(ctx context.Context, client Client, prefix string, mine []byte
 	case given && hmac.Equal([]byte(held), []byte(keptSecret(mine, true))):
 		return mine, nil
 	case given && isGiven:
-		return nil, fmt.Errorf("redisstore: other instances have another secret: give all the same secret_file; to change the secret, stop all of them, delete the key %q, and start them with the new one", key)
+		return nil, fmt.Errorf("%w: other instances have another secret: give all the same secret_file; to change the secret, stop all of them, delete the key %q, and start them with the new one", ErrSecret, key)
 	case given && isMade:
-		return nil, fmt.Errorf("redisstore: other instances have no secret_file and share a secret made in Redis: give all of them the file or none; to go over to a file, stop all of them, delete the key %q, and start them with it", key)
+		return nil, fmt.Errorf("%w: other instances have no secret_file and share a secret made in Redis: give all of them the file or none; to go over to a file, stop all of them, delete the key %q, and start them with it", ErrSecret, key)
 	case isGiven:
-		return nil, fmt.Errorf("redisstore: other instances have a secret_file and this one has none: give it the same file; to do without, stop all of them, delete the key %q, and start them without", key)
+		return nil, fmt.Errorf("%w: other instances have a secret_file and this one has none: give it the same file; to do without, stop all of them, delete the key %q, and start them without", ErrSecret, key)
 	}
 	secret, err = base64.RawStdEncoding.DecodeString(made)
 	if !isMade || err != nil || len(secret) != secretBytes {
-		return nil, fmt.Errorf("redisstore: the key %q holds no secret: another program uses it, or it was changed; give the store a prefix of its own, or delete the key", key)
+		return nil, fmt.Errorf("%w: the key %q holds no secret: another program uses it, or it was changed; give the store a prefix of its own, or delete the key", ErrSecret, key)
 	}
 	return secret, nil
 }
