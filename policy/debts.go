@@ -88,10 +88,10 @@ func (d *debts) settled(key comporta.Key, paid debt) {
 // store that answers again; call it before the program ends, since what is still
 // owed then is forgotten. It is safe for concurrent use.
 //
-// The store is first asked whether it answers; while it does not, all stays for
-// later. Then each key's units are charged without asking, as debt, in the quota's
-// window that they were spent in; those whose window is over, or nearly, are
-// forgotten. No debt is charged twice: where the store fails while it charges a
+// Of each key the store is first asked whether it answers; while it does not, all
+// stays for later. Then the key's units are charged without asking, as debt, in
+// the quota's window that they were spent in; those whose window is over, or
+// nearly, are forgotten. No debt is charged twice: where the store fails while it charges a
 // key, nobody knows whether it did, and that key's units count as charged. A
 // client then gets at most its instance's share of a quota once more, where the
 // other way it would lose what it never used. (One kind of unit may count twice:
@@ -103,24 +103,24 @@ func (e *Engine) Repay(ctx context.Context) error {
 	d.settling.Lock()
 	defer d.settling.Unlock()
 	out := make([]comporta.Taken, 1)
-	for asked := false; ; asked = true {
+	for {
 		key, owed, any := d.next(e.now())
 		if !any {
 			return nil
 		}
-		if !asked {
-			if err := within(ctx, func(ctx context.Context) error {
-				return e.store.Take(ctx, []comporta.Take{{Key: key, Rule: owed.rule}}, out)
-			}); err != nil {
-				return fmt.Errorf("policy: the store does not answer yet, so nothing is charged to it: %w", err)
-			}
+		err := within(ctx, func(ctx context.Context) error {
+			return e.store.Take(ctx, []comporta.Take{{Key: key, Rule: owed.rule}}, out)
+		})
+		if err != nil {
+			return fmt.Errorf("policy: the store does not answer yet, so what quotas spent without it is still to be charged: %w", err)
 		}
 		d.settled(key, owed)
-		if err := within(ctx, func(ctx context.Context) error {
+		err = within(ctx, func(ctx context.Context) error {
 			taken := comporta.Receipt{At: owed.at, Cost: 1}
 			return e.store.Settle(ctx, []comporta.Settlement{{Key: key, Rule: owed.rule, Taken: taken, Actual: 1 + owed.units}}, out)
-		}); err != nil {
-			return fmt.Errorf("policy: the store failed while what was spent without it was charged: %w", err)
+		})
+		if err != nil {
+			return fmt.Errorf("policy: the store failed while it charged what a quota had spent without it: %w", err)
 		}
 	}
 }

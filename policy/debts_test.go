@@ -3,6 +3,7 @@ package policy_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net/netip"
 	"testing"
 	"testing/synctest"
@@ -176,6 +177,40 @@ func TestTheFirstVerdictRepays(t *testing.T) {
 	})
 }
 
+// Whatever the store does, once it answers for good all that passed is charged,
+// each unit once.
+func TestAllThatPassedIsChargedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for seed := range uint64(100) {
+			r := rand.New(rand.NewPCG(seed, 0))
+			f := join(t, 1+r.IntN(3), limits(quota(t, "day", "1000/day", cost(pattern(t, "/b/"), 7))))
+			spent := int64(0)
+			for range 100 {
+				f.store.be(r.IntN(3) > 0)
+				f.now = f.now.Add(time.Duration(r.IntN(100)) * time.Second)
+				path, units := "/", int64(1)
+				if r.IntN(3) == 0 {
+					path, units = "/b/", 7
+				}
+				if f.check(request("GET", path, peer)).Allowed {
+					spent += units
+				}
+				synctest.Wait() // what repays in the background
+				if r.IntN(5) == 0 {
+					_ = f.Repay(t.Context())
+				}
+			}
+			f.store.be(false)
+			if err := f.Repay(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := 1000 - f.peek(t, "day", peer); got != spent {
+				t.Fatalf("seed %d: %d are charged, %d passed", seed, got, spent)
+			}
+		}
+	})
+}
+
 // A store that hangs holds nobody up: neither a request nor the end of a program.
 func TestRepayingAStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -230,7 +265,7 @@ func TestDebtsAreBounded(t *testing.T) {
 	if err := f.Repay(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := f.store.Calls(storetest.None) - before; n != 1+most {
+	if n := f.store.Calls(storetest.None) - before; n != 2*most {
 		t.Errorf("%d calls", n)
 	}
 	if n := f.peek(t, "day", address(0)); n != 8 {

@@ -98,7 +98,8 @@ func (e *Engine) CleanPath(escaped string) (forward, decoded string, err error) 
 // alone.
 //
 // It sets the request's PathValues while it runs. It allocates the texts of
-// identities and, with FoldCase, a path that has capitals; nothing else.
+// identities and, with FoldCase, a path that has capitals; nothing else while
+// the store answers.
 func (e *Engine) Check(ctx context.Context, r *identity.Request, v *Verdict) {
 	v.Outcome, v.Now = comporta.Outcome{Allowed: true}, e.now()
 	v.Applied, v.Preflight, v.Fallen = v.Applied[:0], isPreflight(r), Default
