@@ -29,7 +29,8 @@ type Fleet struct {
 	// Latency is one way to the store: as much again is added by chance, evenly.
 	// 0 is 250 µs.
 	Latency time.Duration
-	// Late is the part of replies, of 1, that take up to a tenth of a second longer.
+	// Late is the part of messages, of 1, that take up to a tenth of a second longer,
+	// so that others overtake them.
 	Late float64
 	// Skew is by how much wall clocks are wrong, at most, in either direction.
 	Skew time.Duration
@@ -247,16 +248,12 @@ func (f *fleet) arrive() {
 
 // trip is how long a message takes, one way.
 func (f *fleet) trip() comporta.Instant {
-	most := instant(f.Latency)
-	return most + comporta.Instant(f.chance.Int64N(int64(most)+1))
-}
-
-// late is how much longer a reply takes.
-func (f *fleet) late() comporta.Instant {
-	if f.Late == 0 || f.chance.Float64() >= f.Late {
-		return 0
+	least := instant(f.Latency)
+	trip := least + comporta.Instant(f.chance.Int64N(int64(least)+1))
+	if f.Late > 0 && f.chance.Float64() < f.Late {
+		trip += comporta.Instant(f.chance.Int64N(int64(instant(longestLate))))
 	}
-	return comporta.Instant(f.chance.Int64N(int64(instant(longestLate))))
+	return trip
 }
 
 // local is the rule that each of so many instances counts by alone.

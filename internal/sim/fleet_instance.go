@@ -164,16 +164,21 @@ func (i *instance) ask(key int, h *holding) {
 	i.Calls++
 	sent, deadline := i.clock(), i.now+instant(i.Timeout)
 	arrives := i.now + i.trip()
-	if !i.reachable(i.now) || !i.reachable(arrives) {
+	gone, overdue := !i.reachable(i.now) || !i.reachable(arrives), arrives >= deadline
+	if gone || overdue {
 		i.at(deadline, func() { i.unheard(key, h, w) })
+	}
+	if gone {
 		return
 	}
 	i.at(arrives, func() {
 		g := i.store.ask(w, i.now)
-		replied := i.now + i.trip() + i.late()
-		if replied >= deadline || !i.reachable(replied) {
+		replied := i.now + i.trip()
+		if overdue || replied >= deadline || !i.reachable(replied) {
 			i.Lost += g.allowed + g.ahead.Cost
-			i.at(deadline, func() { i.unheard(key, h, w) })
+			if !overdue {
+				i.at(deadline, func() { i.unheard(key, h, w) })
+			}
 			return
 		}
 		// Those that waited count as decided here and now, as without leases.

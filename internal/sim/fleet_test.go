@@ -115,7 +115,7 @@ func busy() Fleet {
 	return Fleet{
 		Limit:     comporta.Limit{Algorithm: comporta.SlidingLog, Limit: 2_000, Window: time.Second},
 		Instances: 20,
-		Lease:     &LeaseTerms{},
+		Lease:     &LeaseTerms{Share: 10},
 		Load:      []Phase{{3 * time.Second, 1_600}},
 	}
 }
@@ -126,6 +126,46 @@ func TestWrongWallClocksChangeNothing(t *testing.T) {
 	wrong.Skew = 24 * time.Hour
 	if diff := cmp.Diff(ride(t, busy()), ride(t, wrong)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A lease ends by a monotonic clock a thousandth early: a clock that runs slow by as
+// much does not make it longer.
+func TestALeaseEndsInTimeByASlowClock(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		i := &instance{fleet: &fleet{}, skew: instant(time.Hour), drift: -rapid.Int64Range(0, 1_000).Draw(t, "drift")}
+		i.now = comporta.Instant(rapid.Int64Range(0, 1e12).Draw(t, "sent"))
+		life := comporta.Instant(rapid.Int64Range(1, 60e6).Draw(t, "life"))
+		if end := i.when(i.clock() + guarded(life)); end > i.now+life {
+			t.Fatalf("it ends %d µs late", end-i.now-life)
+		}
+	})
+}
+
+// By a clock that is slower than that, leases are used for longer, and what the
+// store gives to others meanwhile comes on top: here a fifth, and a pause after
+// which the store holds leases for ended that the slow still use.
+func TestAVerySlowClockHoldsItsLeasesTooLong(t *testing.T) {
+	f := busy()
+	f.Limit.Window = time.Minute
+	f.Lease.Size = 1_000 // all of the share is wanted
+	f.Load = []Phase{{500 * time.Millisecond, 1_000}, {time.Second, 0}, {100 * time.Millisecond, 2_000}}
+	f.Drift = 200_000
+	if r := ride(t, f); r.Lying <= f.share() || r.Lying > 2*f.share() {
+		t.Errorf("%d lie in leases, the share is %d", r.Lying, f.share())
+	}
+}
+
+// A breaker that opens is no new burst: each instance begins with its part of what
+// remained when it last asked.
+func TestLocalCountingStartsFromWhatWasKnown(t *testing.T) {
+	f := busy()
+	f.Lease = nil
+	f.Limit = comporta.Limit{Algorithm: comporta.FixedWindow, Limit: 1_000, Window: time.Minute}
+	f.Load = []Phase{{time.Second, 900}, {2 * time.Second, 2_000}}
+	f.Faults = []Fault{{At: time.Second, Unreachable: time.Minute}}
+	if r := ride(t, f); r.Over > 0 || r.OverAligned > f.Limit.Limit/20 || r.Locally < 50 {
+		t.Errorf("%+v", r)
 	}
 }
 
