@@ -1,0 +1,187 @@
+package chaos
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// An ask is one request to come.
+type ask struct{ path, client, tenant string }
+
+// An answer is what became of one.
+type answer struct {
+	ask
+	at     time.Time // when it was asked
+	took   time.Duration
+	status int    // 0: none came
+	store  string // Comporta-Store
+	later  string // Retry-After
+	err    error
+}
+
+type answers []answer
+
+// of are those to asks of a path and a client; "" is any.
+func (all answers) of(path, client string) (out answers) {
+	for _, a := range all {
+		if (path == "" || a.path == path) && (client == "" || a.client == client) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// since are those that were asked for from an instant on, and until those before.
+func (all answers) since(at time.Time) (out answers) {
+	for _, a := range all {
+		if !a.at.Before(at) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func (all answers) until(at time.Time) (out answers) {
+	for _, a := range all {
+		if a.at.Add(a.took).Before(at) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// count is how many have a status.
+func (all answers) count(status int) (n int) {
+	for _, a := range all {
+		if a.status == status {
+			n++
+		}
+	}
+	return n
+}
+
+// only fails the test where there is an answer with another status.
+func (all answers) only(t testing.TB, what string, allowed ...int) {
+	t.Helper()
+	wrong := map[string]int{}
+next:
+	for _, a := range all {
+		for _, s := range allowed {
+			if a.status == s {
+				continue next
+			}
+		}
+		wrong[fmt.Sprint("status ", a.status, " store ", a.store, " error ", a.err)]++
+	}
+	if len(wrong) > 0 {
+		t.Errorf("%s: of %d answers not only %v, but: %v", what, len(all), allowed, wrong)
+	}
+}
+
+// do asks once.
+func (f *fleet) do(q ask) answer {
+	a := answer{ask: q, at: time.Now()}
+	r, err := http.NewRequest(http.MethodGet, f.url+q.path, nil)
+	if err != nil {
+		panic(err) // our own paths
+	}
+	r.Header.Set("X-Forwarded-For", q.client)
+	if q.tenant != "" {
+		r.Header.Set("X-Tenant", q.tenant)
+	}
+	res, err := f.client.Do(r)
+	if err == nil {
+		a.status, a.store, a.later = res.StatusCode, res.Header.Get("Comporta-Store"), res.Header.Get("Retry-After")
+		_, err = io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+	}
+	a.took, a.err = time.Since(a.at), err
+	return a
+}
+
+// burst asks n times over some connections, as fast as they can.
+func (f *fleet) burst(connections, n int, next func(i int) ask) answers {
+	var all sync.WaitGroup
+	var asked atomic.Int64
+	got := make(answers, n)
+	for range connections {
+		all.Go(func() {
+			for {
+				i := int(asked.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				got[i] = f.do(next(i))
+			}
+		})
+	}
+	all.Wait()
+	return got
+}
+
+// same asks the same each time.
+func same(path, client string) func(int) ask {
+	return func(int) ask { return ask{path: path, client: client} }
+}
+
+// A stream asks at an even pace over many connections until it is stopped.
+type stream struct {
+	workers sync.WaitGroup
+	quit    chan struct{}
+
+	mu  sync.Mutex
+	got answers
+}
+
+// stream begins to ask: rate times a second, over as many connections as are
+// needed and 64 at most.
+func (f *fleet) stream(rate int, next func(i int) ask) *stream {
+	s := &stream{quit: make(chan struct{})}
+	turns := make(chan int, 64)
+	s.workers.Go(func() {
+		defer close(turns)
+		tick := time.NewTicker(time.Second / time.Duration(rate))
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			select {
+			case <-s.quit:
+				return
+			case <-tick.C:
+			}
+			select {
+			case turns <- i:
+			default: // all are busy
+			}
+		}
+	})
+	for range 64 {
+		s.workers.Go(func() {
+			for i := range turns {
+				a := f.do(next(i))
+				s.mu.Lock()
+				s.got = append(s.got, a)
+				s.mu.Unlock()
+			}
+		})
+	}
+	return s
+}
+
+// soFar are the answers up to now.
+func (s *stream) soFar() answers {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.got[:len(s.got):len(s.got)]
+}
+
+// stop ends it and gives all answers.
+func (s *stream) stop() answers {
+	close(s.quit)
+	s.workers.Wait()
+	return s.got
+}

@@ -1,0 +1,92 @@
+package chaos
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/comporta/comporta/internal/redistest"
+)
+
+// A wait is what the gateways' limits made one request wait for, by the access
+// log: the time in the gateway without that of the upstream.
+type wait struct {
+	path  string
+	at    time.Time
+	took  time.Duration
+	limit bool // it had to ask for limits
+}
+
+// waits reads on in the access logs until there are so many requests in them.
+func (f *fleet) waits(t testing.TB, requests int) (all []wait) {
+	t.Helper()
+	redistest.Until(t, 5*time.Second, func() error { // they are written every second
+		for _, g := range f.gateways {
+			all = append(all, g.waits(t)...)
+		}
+		if len(all) < requests {
+			return fmt.Errorf("the access logs have %d requests of %d", len(all), requests)
+		}
+		return nil
+	})
+	return all
+}
+
+func (g *gateway) waits(t testing.TB) (all []wait) {
+	t.Helper()
+	file, err := os.Open(g.access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.NewSectionReader(file, g.read, 1<<40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = text[:bytes.LastIndexByte(text, '\n')+1]
+	g.read += int64(len(text))
+	for line := range bytes.Lines(text) {
+		var said struct {
+			Time       time.Time
+			Path       string
+			US         int64
+			UpstreamUS int64 `json:"upstream_us"`
+		}
+		if err := json.Unmarshal(line, &said); err != nil {
+			t.Fatalf("the access log: %v: %s", err, line)
+		}
+		all = append(all, wait{said.Path, said.Time, time.Duration(said.US-said.UpstreamUS) * time.Microsecond, said.Path != free})
+	}
+	return all
+}
+
+// quantile is the wait that a share of the given ones does not exceed.
+func quantile(all []wait, share float64) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	took := make([]time.Duration, len(all))
+	for i, w := range all {
+		took[i] = w.took
+	}
+	slices.Sort(took)
+	return took[min(len(took)-1, int(share*float64(len(took))))]
+}
+
+// split are the waits with limits, and those of requests without any: what a
+// busy machine makes everybody wait for.
+func split(all []wait) (limited, noise []wait) {
+	for _, w := range all {
+		if w.limit {
+			limited = append(limited, w)
+		} else {
+			noise = append(noise, w)
+		}
+	}
+	return limited, noise
+}
