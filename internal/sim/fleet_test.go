@@ -147,9 +147,9 @@ func TestALeaseEndsInTimeByASlowClock(t *testing.T) {
 // which the store holds leases for ended that the slow still use.
 func TestAVerySlowClockHoldsItsLeasesTooLong(t *testing.T) {
 	f := busy()
-	f.Limit.Window = time.Minute
-	f.Lease.Size = 1_000 // all of the share is wanted
-	f.Load = []Phase{{500 * time.Millisecond, 1_000}, {time.Second, 0}, {100 * time.Millisecond, 2_000}}
+	f.Limit.Limit, f.Limit.Window = 20_000, time.Minute
+	f.Lease.Size = 200 // ten of the twenty instances take all of the share
+	f.Load = []Phase{{500 * time.Millisecond, 1_000}, {600 * time.Millisecond, 0}, {100 * time.Millisecond, 2_000}}
 	f.Drift = 200_000
 	if r := ride(t, f); r.Lying <= f.share() || r.Lying > 2*f.share() {
 		t.Errorf("%d lie in leases, the share is %d", r.Lying, f.share())
