@@ -14,6 +14,7 @@ import (
 // and faults are modelled, all on one virtual clock. Equal fleets give equal
 // reports: chance comes from Seed alone.
 type Fleet struct {
+	// Limit is leased as its Lease says; without one each decision is asked of the store.
 	Limit     comporta.Limit
 	Instances int
 	// Keys is the number of clients, drawn by Zipf's law with exponent 1.1; 0 is one
@@ -24,8 +25,6 @@ type Fleet struct {
 	// Uneven gives few instances most of the traffic (Zipf's law over instances);
 	// else each gets as much as any other.
 	Uneven bool
-	// Lease is nil for a round trip each decision.
-	Lease *LeaseTerms
 	// Latency is one way to the store: as much again is added by chance, evenly.
 	// 0 is 250 µs.
 	Latency time.Duration
@@ -47,16 +46,6 @@ type Fleet struct {
 type Phase struct {
 	For  time.Duration
 	Rate float64
-}
-
-// LeaseTerms are a limit's lease.
-type LeaseTerms struct {
-	// Size is how many units an instance holds ahead; 0 adapts to its rate.
-	Size int64
-	// TTL is how long after its request a leased unit may be used; 0 is 1 s.
-	TTL time.Duration
-	// Share is how much of a full budget may lie in leases, in percent; 0 is 10.
-	Share int64
 }
 
 // OnError is what decides while the store cannot be reached.
@@ -137,11 +126,6 @@ func (f Fleet) Run() (*FleetReport, error) {
 	f.Latency = defaulted(f.Latency, 250*time.Microsecond)
 	f.Timeout = defaulted(f.Timeout, 50*time.Millisecond)
 	f.Keys = defaulted(f.Keys, 1)
-	if f.Lease != nil {
-		terms := *f.Lease
-		terms.TTL, terms.Share = defaulted(terms.TTL, time.Second), defaulted(terms.Share, 10)
-		f.Lease = &terms
-	}
 	rule, err := f.Limit.Compile()
 	switch {
 	case err != nil:
@@ -152,7 +136,7 @@ func (f Fleet) Run() (*FleetReport, error) {
 		return nil, fmt.Errorf("a fleet of %d instances: it is at least 1", f.Instances)
 	}
 	run := &fleet{Fleet: f, rule: rule, alive: f.Instances, locals: map[int]*comporta.Rule{},
-		chance: rand.New(rand.NewPCG(f.Seed, 0)), store: newFleetStore(rule, f.Lease), oracle: newOracle(rule)}
+		chance: rand.New(rand.NewPCG(f.Seed, 0)), store: newFleetStore(rule), oracle: newOracle(rule)}
 	for i := range f.Instances {
 		run.instances = append(run.instances, run.newInstance(i))
 	}
@@ -269,7 +253,7 @@ func (f *fleet) local(live int) *comporta.Rule {
 // LocalRule is a limit divided by the instances, rounded up.
 func LocalRule(limit comporta.Limit, live int) *comporta.Rule {
 	part := func(n int64) int64 { return (n + int64(live) - 1) / int64(live) }
-	limit.Limit, limit.Burst = part(limit.Limit), part(limit.Burst)
+	limit.Limit, limit.Burst, limit.Lease = part(limit.Limit), part(limit.Burst), nil
 	rule, err := limit.Compile()
 	if err != nil {
 		panic(err) // a part of a limit in range is in range

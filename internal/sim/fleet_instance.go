@@ -24,12 +24,13 @@ type instance struct {
 
 // holding is what an instance has of one key.
 type holding struct {
-	batches     []*batch // the oldest first
-	left        int64    // in all of them
-	most        int64    // that were left when the store last answered
-	asking      bool     // one wish is out at a time
-	wish        int      // the number of the last
-	waiting     int64    // requests, for the reply
+	batches     []*batch         // the oldest first
+	left        int64            // in all of them
+	most        int64            // that were left when the store last answered
+	again       comporta.Instant // no wish for more before
+	asking      bool             // one wish is out at a time
+	wish        int              // the number of the last
+	waiting     int64            // requests, for the reply
 	deniedUntil comporta.Instant
 
 	seen  int64            // requests since the rate was measured
@@ -66,7 +67,7 @@ func (f *fleet) newInstance(number int) *instance {
 
 // clock is the instance's own: wrong from the start, and fast or slow.
 func (i *instance) clock() comporta.Instant {
-	return i.now + i.skew + i.now*comporta.Instant(i.drift)/1_000_000
+	return i.skew + i.now*comporta.Instant(1_000_000+i.drift)/1_000_000
 }
 
 // when is the instant at which the instance's clock shows a time.
@@ -83,7 +84,7 @@ func (i *instance) holding(key int) *holding {
 	h := i.keys[key]
 	if h == nil {
 		now := i.clock()
-		h = &holding{since: now, deniedUntil: now}
+		h = &holding{since: now, deniedUntil: now, again: now}
 		i.keys[key] = h
 	}
 	return h
@@ -130,12 +131,12 @@ func (i *instance) goOn(key int, units int64) {
 // target is how many units to hold ahead: what is used in half a lease's life.
 // Fewer than 2 are not worth a lease.
 func (i *instance) target(h *holding) int64 {
-	if i.Lease == nil {
+	if i.store.terms == nil {
 		return 0
 	}
-	n := i.Lease.Size
+	n := i.store.terms.Size
 	if n == 0 {
-		n = int64(h.rate * float64(instant(i.Lease.TTL)) / 2)
+		n = int64(h.rate * float64(instant(i.store.terms.TTL)) / 2)
 	}
 	if n < 2 {
 		return 0
@@ -143,10 +144,10 @@ func (i *instance) target(h *holding) int64 {
 	return n
 }
 
-// refill asks for more once half is used. Where the store gave little that is half
-// of little, so that near exhaustion nobody asks in vain again and again.
+// refill asks for more once half is used, and not soon again where the store had
+// nothing to give.
 func (i *instance) refill(key int, h *holding) {
-	if 2*h.left <= h.most && i.target(h) > h.left && !i.open {
+	if 2*h.left <= h.most && i.target(h) > h.left && i.clock() >= h.again && !i.open {
 		i.ask(key, h)
 	}
 }
@@ -199,11 +200,11 @@ func (i *instance) ask(key int, h *holding) {
 
 // measure is the rate of requests, smoothed by half, once a tenth of a lease has passed.
 func (i *instance) measure(h *holding) {
-	if i.Lease == nil {
+	if i.store.terms == nil {
 		return
 	}
 	now := i.clock()
-	if past := now - h.since; past >= instant(i.Lease.TTL)/10 {
+	if past := now - h.since; past >= instant(i.store.terms.TTL)/10 {
 		h.rate = (h.rate + float64(h.seen)/float64(past)) / 2
 		h.seen, h.since = 0, now
 	}
@@ -223,6 +224,9 @@ func (i *instance) heard(key int, h *holding, w wish, g grant, b *batch, sent co
 		i.at(i.when(b.ends), func() { i.end(key, h, b) })
 	}
 	h.most = h.left
+	if w.ahead > 0 && b.left == 0 {
+		h.again = i.clock() + instant(i.store.terms.TTL)/10
+	}
 	if g.allowed < w.waiting {
 		h.deniedUntil = sent + min(instant(g.decided.RetryAfter), instant(rememberFor))
 	}
@@ -260,7 +264,7 @@ func (i *instance) end(key int, h *holding, b *batch) {
 	}
 	h.left -= b.left
 	b.leave(i, key)
-	arrives, last := i.now+i.trip(), h.wish
+	arrives := i.now + i.trip()
 	if !i.open {
 		i.Calls++
 	}
@@ -269,7 +273,7 @@ func (i *instance) end(key int, h *holding, b *batch) {
 		return
 	}
 	i.Returned += b.left
-	i.at(arrives, func() { i.store.giveBack(i.number, key, last, b.receipt, b.left, i.now) })
+	i.at(arrives, func() { i.store.giveBack(key, b.receipt, b.left, i.now) })
 }
 
 // unheard is a call whose deadline has passed. A reply that comes later is dropped.

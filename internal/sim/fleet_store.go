@@ -12,8 +12,7 @@ import (
 // each key, a ledger of who holds how much of it ahead.
 type fleetStore struct {
 	rule  *comporta.Rule
-	terms *LeaseTerms
-	share int64 // of a full budget, in units: what may lie in leases
+	terms *comporta.Lease // nil: none; else with all numbers written out
 	keys  map[int]*account
 	spent int64 // all that was ever spent
 }
@@ -21,10 +20,9 @@ type fleetStore struct {
 // account is one key: its state and its ledger.
 type account struct {
 	key
-	ledger    map[int]entry    // the instances that have asked in the last ttl
-	lying     int64            // the units of all entries
-	leaving   []leaving        // in order of time
-	windowEnd comporta.Instant // of the leases; none passes it
+	ledger  map[int]entry // by instance; those whose time has come are gone
+	lying   int64         // the units of all entries
+	leaving []leaving     // in order of time
 }
 
 // entry is what an instance holds as far as the store knows: never less than it does.
@@ -39,10 +37,11 @@ type leaving struct {
 	instance int
 }
 
-func newFleetStore(rule *comporta.Rule, terms *LeaseTerms) *fleetStore {
-	s := &fleetStore{rule: rule, terms: terms, keys: map[int]*account{}}
-	if terms != nil {
-		s.share = rule.Full() * terms.Share / 100
+func newFleetStore(rule *comporta.Rule) *fleetStore {
+	s := &fleetStore{rule: rule, keys: map[int]*account{}}
+	if lease := rule.Limit().Lease; lease != nil {
+		terms := lease.Filled()
+		s.terms = &terms
 	}
 	return s
 }
@@ -70,23 +69,14 @@ func (s *fleetStore) account(key int) *account {
 	return a
 }
 
-// pass lets time pass in the ledger: entries leave a ttl after they were made,
-// and in a new window nothing lies in leases.
-func (s *fleetStore) pass(a *account, now comporta.Instant) {
+// pass lets entries leave whose time has come.
+func (a *account) pass(now comporta.Instant) {
 	for len(a.leaving) > 0 && a.leaving[0].at <= now {
 		if instance := a.leaving[0].instance; a.ledger[instance].ends <= now {
 			a.lying -= a.ledger[instance].units
 			delete(a.ledger, instance)
 		}
 		a.leaving = a.leaving[1:]
-	}
-	window := comporta.Instant(s.rule.Limit().Window / time.Microsecond)
-	if end := (now/window + 1) * window; end != a.windowEnd {
-		a.windowEnd, a.lying = end, 0
-		for instance, e := range a.ledger {
-			e.units = 0
-			a.ledger[instance] = e
-		}
 	}
 }
 
@@ -114,9 +104,9 @@ type grant struct {
 }
 
 // ask decides on the requests that wait, as if there were no leases, and then
-// gives units ahead: no more than leave what lies in leases within the share of a
-// full budget, this instance's within an equal part of it for each that has
-// asked in the last ttl, and within that share of what remains.
+// gives units ahead: so few that what lies in leases stays within the share of a
+// full budget, and within each instance's equal part of it, and that the same
+// share of what remains is never passed.
 func (s *fleetStore) ask(w wish, now comporta.Instant) (g grant) {
 	a := s.account(w.key)
 	g.decided = a.take(s.rule, now, 0).Decision
@@ -131,31 +121,37 @@ func (s *fleetStore) ask(w wish, now comporta.Instant) (g grant) {
 	if s.terms == nil {
 		return g
 	}
-	s.pass(a, now)
+	a.pass(now)
 	if w.number <= a.ledger[w.instance].wish {
 		return g // later wishes of the same instance overtook it, and it hears no answer
 	}
-	ttl := instant(s.terms.TTL)
-	g.life = min(ttl, a.windowEnd-now)
-	a.write(w.instance, entry{w.number, w.held, now + ttl})
-	a.leaving = append(a.leaving, leaving{now + ttl, w.instance})
-	part := max(1, s.share/int64(len(a.ledger))) - w.held
-	units := min(w.ahead, s.share-a.lying, part, g.decided.Remaining*s.terms.Share/100)
+	g.life = s.life(now)
+	a.write(w.instance, entry{w.number, w.held, now + g.life})
+	a.leaving = append(a.leaving, leaving{now + g.life, w.instance})
+	most := s.terms.Most(s.rule.Full())
+	part := max(1, most/int64(len(a.ledger))) - w.held
+	units := min(w.ahead, most-a.lying, part, g.decided.Remaining*int64(s.terms.Share)/100)
 	if units > 0 {
 		g.ahead = a.take(s.rule, now, units).Receipt
 		s.spent += units
-		a.write(w.instance, entry{w.number, w.held + units, now + ttl})
+		a.write(w.instance, entry{w.number, w.held + units, now + g.life})
 	}
 	return g
 }
 
-// giveBack takes back units of a lease that has ended. The wish is the last
-// that the instance had sent before.
-func (s *fleetStore) giveBack(instance, key, wish int, ahead comporta.Receipt, unused int64, now comporta.Instant) {
-	a := s.account(key)
-	a.settle(s.rule, now, ahead, ahead.Cost-unused)
-	s.pass(a, now)
-	if e, ok := a.ledger[instance]; ok && e.wish <= wish { // a later wish left them out already
-		a.write(instance, entry{e.wish, max(0, e.units-unused), e.ends})
+// life is how long units that are spent now may be used: a lease ends with its
+// window. A bucket has none.
+func (s *fleetStore) life(now comporta.Instant) comporta.Instant {
+	life := instant(s.terms.TTL)
+	if s.rule.Algorithm().Bucket() {
+		return life
 	}
+	window := comporta.Instant(s.rule.Limit().Window / time.Microsecond)
+	return min(life, (now/window+1)*window-now)
+}
+
+// giveBack takes back units of a lease that has ended. The ledger counts them
+// until the next wish, or its own end.
+func (s *fleetStore) giveBack(key int, ahead comporta.Receipt, unused int64, now comporta.Instant) {
+	s.account(key).settle(s.rule, now, ahead, ahead.Cost-unused)
 }
