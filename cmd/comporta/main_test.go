@@ -10,12 +10,17 @@ import (
 	"testing"
 )
 
-// command runs one command line in this process.
+// command runs one command line in this process. What serves ends at once.
 func command(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
-	var o, e bytes.Buffer
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // what serves ends at once
+	cancel()
+	return commandUnder(ctx, args...)
+}
+
+// commandUnder runs one command line until it ends or ctx does.
+func commandUnder(ctx context.Context, args ...string) (code int, out, errs string) {
+	var o, e bytes.Buffer
 	code = run(ctx, args, &streams{In: strings.NewReader(""), Out: &o, Err: &e})
 	return code, o.String(), e.String()
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/comporta/comporta/config"
 	"github.com/comporta/comporta/internal/gateway"
 	"github.com/comporta/comporta/internal/telemetry"
-	"github.com/comporta/comporta/memstore"
 	"github.com/comporta/comporta/policy"
 )
 
@@ -26,6 +25,7 @@ type serveCmd struct {
 	Limit     string `placeholder:"LIMIT" help:"Without a file: its limit, like '100/min burst 20'."`
 	Algorithm string `placeholder:"NAME" help:"Without a file: token_bucket (the default), leaky_bucket, fixed_window, sliding_counter or sliding_log."`
 	Per       string `placeholder:"WHO" help:"Without a file: whose budget it is: address (the default), everyone, or header:NAME."`
+	Store     string `placeholder:"URL" help:"Without a file: the Redis or Valkey that keeps the counts, like redis://127.0.0.1:6379 (default: in memory)."`
 
 	Listen     string        `placeholder:"HOST:PORT" help:"Where clients connect (default: the file's, or 127.0.0.1:8080)."`
 	Metrics    string        `placeholder:"HOST:PORT" help:"Where /healthz, /readyz and /metrics are served; off for nowhere (default: the file's, or 127.0.0.1:9901)."`
@@ -52,7 +52,7 @@ func (c *serveCmd) Run(ctx context.Context, std *streams) error {
 	if err != nil {
 		return err
 	}
-	g, stop, err := c.build(cfg, std)
+	g, stop, err := c.build(ctx, cfg, std)
 	if err != nil {
 		return err
 	}
@@ -64,12 +64,12 @@ func (c *serveCmd) Run(ctx context.Context, std *streams) error {
 
 // config is the policy that the flags name.
 func (c *serveCmd) config(std *streams) (*config.Config, error) {
-	quick := c.Upstream != "" || c.Limit != "" || c.Algorithm != "" || c.Per != ""
+	quick := c.Upstream != "" || c.Limit != "" || c.Algorithm != "" || c.Per != "" || c.Store != ""
 	var cfg *config.Config
 	var err error
 	switch {
 	case c.Config != "" && quick:
-		return nil, errors.New("-c FILE says what --upstream, --limit, --algorithm and --per say: give either the file or the flags")
+		return nil, errors.New("-c FILE says what --upstream, --limit, --algorithm, --per and --store say: give either the file or the flags")
 	case c.Config != "":
 		cfg, err = load(c.Config, std)
 	case c.Upstream == "":
@@ -77,7 +77,7 @@ func (c *serveCmd) config(std *streams) (*config.Config, error) {
 	case c.Limit == "":
 		return nil, errors.New("--upstream needs a limit: add --limit 100/min")
 	default:
-		cfg, err = config.Quick(config.QuickOptions{Upstream: c.Upstream, Limit: c.Limit, Algorithm: c.Algorithm, Per: c.Per})
+		cfg, err = config.Quick(config.QuickOptions{Upstream: c.Upstream, Limit: c.Limit, Algorithm: c.Algorithm, Per: c.Per, Store: c.Store})
 	}
 	if err != nil {
 		return nil, err
@@ -99,23 +99,18 @@ func (c *serveCmd) config(std *streams) (*config.Config, error) {
 }
 
 // build wires a gateway from its parts; stop ends what does not end with it.
-func (c *serveCmd) build(cfg *config.Config, std *streams) (g *gateway.Gateway, stop func() error, err error) {
+func (c *serveCmd) build(ctx context.Context, cfg *config.Config, std *streams) (g *gateway.Gateway, stop func() error, err error) {
 	log := slog.New(c.logHandler(std.Err))
-	if err := cfg.LoadSecret(); err != nil {
-		return nil, nil, err
-	}
-	store, err := memstore.New(memstore.Options{
-		MaxKeys: cfg.Store.MaxKeys, MaxLogBytes: cfg.Store.MaxLogBytes, Save: cfg.Store.Save, Logger: log,
-	})
+	counts, err := openBackend(ctx, cfg, log)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, store.Close())
+			err = errors.Join(err, counts.close())
 		}
 	}()
-	engine, err := policy.NewEngine(cfg.Policy, store, policy.Options{})
+	engine, err := policy.NewEngine(cfg.Policy, counts.store, policy.Options{Local: counts.local})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -123,8 +118,9 @@ func (c *serveCmd) build(cfg *config.Config, std *streams) (g *gateway.Gateway, 
 		Server: cfg.Server,
 		Engine: engine,
 		Telemetry: telemetry.New(telemetry.Options{
-			Engine: engine, Store: func() telemetry.StoreStats { return statsOf(store) }, Log: log, Version: version(),
+			Engine: engine, Store: counts.stats, Shared: counts.shared, Log: log, Version: version(),
 		}),
+		Shared:     counts.shared,
 		Log:        log,
 		DrainDelay: c.DrainDelay,
 	}
@@ -144,7 +140,10 @@ func (c *serveCmd) build(cfg *config.Config, std *streams) (g *gateway.Gateway, 
 	return g, func() error {
 		paced()
 		pacer.Wait()
-		return errors.Join(store.Close(), access.Flush())
+		if err := engine.Repay(context.Background()); err != nil {
+			log.Warn("what quotas spent while the store failed is not charged to it", "error", err)
+		}
+		return errors.Join(counts.close(), access.Flush())
 	}, nil
 }
 
@@ -153,11 +152,6 @@ func (c *serveCmd) logHandler(w io.Writer) slog.Handler {
 		return slog.NewTextHandler(w, nil)
 	}
 	return slog.NewJSONHandler(w, nil)
-}
-
-func statsOf(store *memstore.Store) telemetry.StoreStats {
-	s := store.Stats()
-	return telemetry.StoreStats{Keys: s.Keys, LogBytes: s.LogBytes, Evictions: s.Evicted, Overflows: s.Overflowed, ClockFaults: s.ClockFaults}
 }
 
 // load reads a policy file. All problems of the file are written, one a line.

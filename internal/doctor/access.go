@@ -9,11 +9,12 @@ import (
 	"github.com/comporta/comporta/redisstore"
 )
 
-// needed are the commands that the store sends or that its script calls, with
-// what makes each harmless; KEY is a key that nobody else has.
+// needed are the commands that the store sends or that its scripts call, each
+// made harmless: KEY is a key that nobody else has.
 var needed = [...]string{
 	"TIME", "EVALSHA 0123456789012345678901234567890123456789 0", "EVAL return{} 0",
 	"SET KEY 0 PX 1000", "SETRANGE KEY 0 0", "EXPIREAT KEY 1", "GET KEY", "GETRANGE KEY 0 0", "STRLEN KEY", "PTTL KEY", "DEL KEY",
+	"ZADD KEY 0 x", "PEXPIRE KEY 1000", "ZCARD KEY", "ZREMRANGEBYSCORE KEY 1 2", "ZREM KEY x", "TYPE KEY",
 }
 
 // ownPrefix begins the keys of an examination: those of the limits' prefix too,

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/comporta/comporta"
+	"github.com/comporta/comporta/config"
+	"github.com/comporta/comporta/internal/telemetry"
+	"github.com/comporta/comporta/memstore"
+	"github.com/comporta/comporta/redisstore"
+	"github.com/comporta/comporta/redisstore/rueidis"
+)
+
+// A backend keeps the counts: the store, and what belongs to it.
+type backend struct {
+	store comporta.Store
+	// local decides while the store fails; nil for one that does not.
+	local comporta.Store
+	stats func() telemetry.StoreStats
+	// shared is nil for a store that this process has to itself.
+	shared func() telemetry.SharedStats
+	close  func() error
+}
+
+// openBackend opens the store that the policy names, and gives the policy its
+// secret. Stores are known by name here alone.
+func openBackend(ctx context.Context, cfg *config.Config, log *slog.Logger) (*backend, error) {
+	if cfg.Store.Redis != nil {
+		return openRedis(ctx, cfg, log)
+	}
+	if err := cfg.LoadSecret(); err != nil {
+		return nil, err
+	}
+	store, err := openMemory(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	return &backend{store: store, stats: func() telemetry.StoreStats { return statsOf(store) }, close: store.Close}, nil
+}
+
+func openMemory(cfg *config.Config, log *slog.Logger) (*memstore.Store, error) {
+	return memstore.New(memstore.Options{
+		MaxKeys: cfg.Store.MaxKeys, MaxLogBytes: cfg.Store.MaxLogBytes, Save: cfg.Store.Save, Logger: log,
+	})
+}
+
+func openRedis(ctx context.Context, cfg *config.Config, log *slog.Logger) (b *backend, err error) {
+	c := cfg.Store.Redis
+	if err := cfg.LoadPasswords(); err != nil {
+		return nil, err
+	}
+	client, err := rueidis.Open(c.Address, rueidis.Options{})
+	if err != nil {
+		return nil, err
+	}
+	store, err := redisstore.New(client, redisstore.Options{Prefix: c.Prefix, Timeout: c.Timeout, MaxKnown: c.MaxKnown, Logger: log})
+	if err != nil {
+		client.Close()
+		return nil, err
+	}
+	local, err := openMemory(cfg, log)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	s := &secretary{store: store, log: log, address: c.Address}
+	b = &backend{
+		store: store, local: local,
+		stats:  func() telemetry.StoreStats { return statsOf(local) },
+		shared: func() telemetry.SharedStats { return sharedStatsOf(store) },
+		close: func() error {
+			s.close()
+			err := store.Close()
+			client.Close()
+			return errors.Join(err, local.Close())
+		},
+	}
+	if err := cfg.ShareSecret(func(mine []byte) ([]byte, error) { return s.agree(ctx, mine) }); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
+}
+
+// A secretary sees that all instances have the same secret.
+type secretary struct {
+	store   *redisstore.Store
+	log     *slog.Logger
+	address *redisstore.Address
+
+	stop  context.CancelFunc // ends asking later; nil where that is not done
+	ended sync.WaitGroup
+}
+
+// How long a start waits for Redis where there is no secret without it, and how
+// often it asks.
+const (
+	startPatience = 10 * time.Second
+	askEvery      = 200 * time.Millisecond
+)
+
+// agree is the secret of all. Who has a secret file need not wait for Redis: it
+// is asked later whether the others have the same.
+func (s *secretary) agree(ctx context.Context, mine []byte) ([]byte, error) {
+	key, err := s.askOnce(ctx, mine)
+	if err == nil || !unreachable(err) {
+		return key, err
+	}
+	if mine != nil {
+		s.log.Warn("redis cannot be reached: starting without it, as on_error says", "redis", s.address.String(), "error", err)
+		later, stop := context.WithCancel(context.Background())
+		s.stop = stop
+		s.ended.Go(func() { s.askLater(later, mine) })
+		return mine, nil
+	}
+	s.log.Warn("redis cannot be reached: waiting for it", "redis", s.address.String(), "error", err, "at_most", startPatience.String())
+	waiting, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	key, err = s.ask(waiting, nil)
+	if err != nil && unreachable(err) {
+		meaning, todo := redisstore.Explain(err)
+		err = fmt.Errorf("redis at %v cannot be reached: %s; %s. To start without it, give all gateways the same secret_file", s.address, meaning, todo)
+	}
+	return key, err
+}
+
+// ask asks until there is an answer or ctx ends; the error is then the last one.
+func (s *secretary) ask(ctx context.Context, mine []byte) ([]byte, error) {
+	every := time.NewTicker(askEvery)
+	defer every.Stop()
+	for {
+		key, err := s.askOnce(ctx, mine)
+		if err == nil || !unreachable(err) {
+			return key, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-every.C:
+		}
+	}
+}
+
+// askOnce asks with a bound of its own, not that of ctx, whose end would hide
+// what is wrong.
+func (s *secretary) askOnce(ctx context.Context, mine []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	return s.store.Secret(ctx, mine)
+}
+
+func (s *secretary) askLater(ctx context.Context, mine []byte) {
+	if _, err := s.ask(ctx, mine); err != nil && ctx.Err() == nil {
+		s.log.Error("this gateway counts apart from the others: give all of them the same secret_file and restart it", "error", err)
+	}
+}
+
+func (s *secretary) close() {
+	if s.stop != nil {
+		s.stop()
+	}
+	s.ended.Wait()
+}
+
+// unreachable says whether it was Redis that failed, and not what it knows that
+// speaks against us: that will not pass.
+func unreachable(err error) bool { return !errors.Is(err, redisstore.ErrSecret) }
+
+func statsOf(store *memstore.Store) telemetry.StoreStats {
+	s := store.Stats()
+	return telemetry.StoreStats{Keys: s.Keys, LogBytes: s.LogBytes, Evictions: s.Evicted, Overflows: s.Overflowed, ClockFaults: s.ClockFaults}
+}
+
+func sharedStatsOf(store *redisstore.Store) telemetry.SharedStats {
+	is, s := store.Status(), store.Stats()
+	return telemetry.SharedStats{
+		Up: is.Up, Since: is.Since, Cause: is.Cause, Instances: is.Instances,
+		Calls: s.Calls, Takes: s.Takes, Remembered: s.Remembered, Replaced: s.Replaced, Errors: s.Errors,
+	}
+}
