@@ -29,7 +29,7 @@ const (
 
 // A year is a window that no test sees the end of.
 const policy = `server: {listen: "127.0.0.1:0", metrics: "%s", upstream: "%s"}
-store: {redis: {url: "%s", prefix: "%s"}}
+store: {redis: {url: "%s", prefix: "%s", timeout: %v}}
 identities: {address: {trusted_proxies: 127.0.0.1}}
 limits:
   - {name: local, match: /local/, per: address, limit: 100/52w, algorithm: fixed_window}
@@ -74,7 +74,7 @@ var program = sync.OnceValues(func() (string, error) {
 })
 
 // startFleet starts gateways on a store, and waits until all know all.
-func startFleet(t testing.TB, store, prefix string) *fleet {
+func startFleet(t testing.TB, store, prefix string, timeout time.Duration) *fleet {
 	t.Helper()
 	f := &fleet{
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200}, Timeout: 10 * time.Second},
@@ -95,7 +95,7 @@ func startFleet(t testing.TB, store, prefix string) *fleet {
 	for i := range members {
 		name := filepath.Join(dir, fmt.Sprint("gateway", i))
 		g := &gateway{metrics: freeAddress(t), access: name + ".access"}
-		text := fmt.Sprintf(policy, g.metrics, up.URL, store, prefix)
+		text := fmt.Sprintf(policy, g.metrics, up.URL, store, prefix, timeout)
 		if err := os.WriteFile(name+".yaml", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -65,6 +65,16 @@ func (all answers) count(status int) (n int) {
 	return n
 }
 
+// fallen is how many were decided without the store.
+func (all answers) fallen() (n int) {
+	for _, a := range all {
+		if a.store != "" {
+			n++
+		}
+	}
+	return n
+}
+
 // only fails the test where there is an answer with another status.
 func (all answers) only(t testing.TB, what string, allowed ...int) {
 	t.Helper()

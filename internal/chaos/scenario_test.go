@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -26,6 +27,8 @@ type failure struct {
 	lost bool
 	// strike does it, and mend ends it: it returns when the store can serve again.
 	strike, mend func()
+	// during, if any, is done over and over in between.
+	during func()
 }
 
 // A cost is what a failure was measured to cost.
@@ -36,36 +39,23 @@ type cost struct {
 	grown     int           // bytes of the largest gateway's memory
 }
 
-// clients are three to whom a failure happens, and their paths.
-type clients struct{ half, spent, fresh string }
-
-// nth are clients of a scenario that no other has.
-func nth(n int) clients {
-	at := func(i int) string { return fmt.Sprintf("198.18.%d.%d", n, i) }
-	return clients{at(1), at(2), at(3)}
-}
-
 // suffer lets a failure happen to a fleet under load, holds it against its bounds
 // and measures its cost. Clients of one scenario number know no others.
 func (f *fleet) suffer(t *testing.T, number int, x failure) cost {
 	t.Helper()
-	c := nth(number)
-	before := f.burst(20, 150, same("/local/", c.spent))
-	before = append(before, f.burst(20, limit/2, same("/local/", c.half))...)
-	before.only(t, "before", http.StatusOK, http.StatusTooManyRequests)
-	if got := before.of("", c.spent).count(http.StatusOK); got != limit {
-		t.Errorf("before: %d of one client passed, want %d", got, limit)
-	}
+	spent := f.exactly(t, 2*number)
+	half, fresh := fmt.Sprintf("198.18.%d.1", number), fmt.Sprintf("198.18.%d.2", number)
+	before := f.burst(10, limit/2, same("/local/", half))
 
 	load := f.stream(500, func(i int) ask {
 		once := fmt.Sprintf("198.19.%d.%d", number, i%256) // passes 100 times before it is refused
 		switch i % 10 {
 		case 0, 1, 2:
-			return ask{path: "/local/", client: c.half}
+			return ask{path: "/local/", client: half}
 		case 3, 4:
-			return ask{path: "/local/", client: c.fresh}
+			return ask{path: "/local/", client: fresh}
 		case 5:
-			return ask{path: "/local/", client: c.spent}
+			return ask{path: "/local/", client: spent}
 		case 6, 7:
 			return ask{path: "/deny/", client: once}
 		case 8:
@@ -79,7 +69,12 @@ func (f *fleet) suffer(t *testing.T, number int, x failure) cost {
 	if x.down {
 		struck = f.await(t, noticed, "store: down")
 	}
-	f.awaitAnswers(t, load, 500)
+	for range 10 {
+		if x.during != nil {
+			x.during()
+		}
+		f.awaitAnswers(t, load, 50)
+	}
 	grown, more := f.size(t)
 	ending := time.Now()
 	x.mend()
@@ -106,14 +101,17 @@ func (f *fleet) suffer(t *testing.T, number int, x failure) cost {
 
 	got := cost{grown: grown - bytes}
 	all = append(all, before...)
-	for _, client := range []string{c.half, c.spent, c.fresh} {
-		got.passed = max(got.passed, all.of("/local/", client).count(http.StatusOK))
+	again := all.of("/local/", spent).count(http.StatusOK)
+	got.passed = max(limit+again, all.of("/local/", half).count(http.StatusOK), all.of("/local/", fresh).count(http.StatusOK))
+	most := x.most
+	if !x.down && all.fallen() > 0 {
+		most += members * share // the machine was too busy for the deadline
 	}
-	if got.passed > x.most {
-		t.Errorf("%d of one client passed, want %d at most", got.passed, x.most)
+	if got.passed > most {
+		t.Errorf("%d of one client passed, want %d at most", got.passed, most)
 	}
-	if spent := all.of("/local/", c.spent).count(http.StatusOK); !x.lost && spent > limit {
-		t.Errorf("%d passed of a client who had used up its %d before", spent, limit)
+	if again > 0 && !x.lost {
+		t.Errorf("%d more passed of a client who had used up its %d before", again, limit)
 	}
 	for _, a := range all {
 		if a.store != "" && a.at.After(mended) {
@@ -132,26 +130,34 @@ func (f *fleet) suffer(t *testing.T, number int, x failure) cost {
 	if got.grown > 16<<20 || more > goroutines+200 {
 		t.Errorf("a gateway grew by %d bytes, from %d to %d goroutines", got.grown, goroutines, more)
 	}
-	f.exactly(t, fmt.Sprintf("198.18.%d.9", number))
+	f.exactly(t, 2*number+1)
 	return got
 }
 
 // exactly checks that a new client gets its limit and not one more, by the store.
-func (f *fleet) exactly(t *testing.T, client string) {
+// A machine that is too busy for the deadline gets another try.
+func (f *fleet) exactly(t *testing.T, number int) string {
 	t.Helper()
-	after := f.burst(20, limit+50, same("/local/", client))
-	after.only(t, "afterwards", http.StatusOK, http.StatusTooManyRequests)
-	for _, a := range after {
-		if a.store != "" {
-			t.Errorf("afterwards: a decision by %s", a.store)
-			break
+	for try := range tries {
+		client := fmt.Sprintf("198.18.%d.%d", number, 100+try)
+		got := f.burst(10, limit+50, same("/local/", client))
+		got.only(t, "exactly", http.StatusOK, http.StatusTooManyRequests)
+		f.waits(t, len(got))
+		if got.fallen() > 0 {
+			continue
 		}
+		if passed := got.count(http.StatusOK); passed != limit {
+			t.Errorf("%d of a new client passed, want %d", passed, limit)
+		}
+		return client
 	}
-	if got := after.count(http.StatusOK); got != limit {
-		t.Errorf("afterwards %d of a new client passed, want %d", got, limit)
-	}
-	f.waits(t, len(after))
+	t.Fatalf("of %d times that a new client asked, none was answered by the store alone", tries)
+	return ""
 }
+
+const tries = 10
+
+var errOld = errors.New("the old primary is still it")
 
 // awaitAnswers waits for so many more answers.
 func (f *fleet) awaitAnswers(t *testing.T, s *stream, n int) {
