@@ -27,9 +27,10 @@ fuzz: ## each target for a while: make fuzz FUZZTIME=1m
 bench-once: ## each benchmark once: do they still run?
 	go test -run '^$$' -bench . -benchtime 1x ./...
 
-bench: tools build ## one table with ratios; wants a quiet machine, and some fifteen minutes
+bench: tools build ## one table with ratios; wants a quiet machine, and some twenty minutes
 	cd bench && go run . -write ../docs/benchmarks.md
 	cd bench && go run ./gateway -write ../docs/benchmarks.md
+	cd bench && go run ./redis -write ../docs/benchmarks.md
 
 tools: ## the load tool and the proxies that tests and benchmarks stand beside
 	scripts/tools.sh
