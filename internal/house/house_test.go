@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,6 +32,9 @@ var rooms = []room{
 	{name: "identity", floor: 0},
 	{name: "memstore", floor: 1, rooms: []string{"."}},
 	{name: "storetest", floor: 1, rooms: []string{"."}, guests: []string{"pgregory.net/rapid"}},
+	{name: "redisstore", floor: 1, rooms: []string{"."}},
+	{name: "redisstore/rueidis", floor: 2, rooms: []string{"redisstore"}, guests: []string{"github.com/redis/rueidis"}},
+	{name: "redisstore/goredis", floor: 2, rooms: []string{"redisstore"}, guests: []string{"github.com/redis/go-redis/v9"}},
 	{name: "policy", floor: 3, rooms: []string{".", "identity"}},
 	{name: "config", floor: 4, rooms: []string{".", "identity", "policy", "redisstore"}, guests: []string{"github.com/goccy/go-yaml"}},
 	{name: "httplimit", floor: 4, rooms: []string{".", "identity", "policy"}},
@@ -39,6 +43,8 @@ var rooms = []room{
 	{name: "internal/doctor", floor: 4, rooms: []string{".", "redisstore"}},
 	{name: "internal/gateway", floor: 5, rooms: []string{".", "identity", "policy", "config", "httplimit", "internal/telemetry"}},
 	{name: "cmd/comporta", floor: 6, rooms: []string{".", "memstore", "redisstore", "redisstore/rueidis", "policy", "config", "internal/doctor", "internal/gateway", "internal/sim", "internal/telemetry"}, guests: []string{"github.com/alecthomas/kong", "golang.org/x/term"}},
+	{name: "internal/redistest", floor: 0},
+	{name: "internal/chaos", floor: 7, rooms: []string{".", "redisstore", "redisstore/rueidis", "internal/redistest"}, guests: []string{"github.com/Shopify/toxiproxy/v2", "github.com/rs/zerolog"}},
 	{name: "internal/house", floor: 0},
 }
 
@@ -89,7 +95,7 @@ func (r *room) mayImport(name string, test bool) bool {
 		if rest == "" {
 			rest = "."
 		}
-		return slices.Contains(r.rooms, rest) || test && (rest == r.name || rest == "storetest" || r.floor != 1 && rest == "memstore")
+		return slices.Contains(r.rooms, rest) || test && r.mayTestWith(rest)
 	}
 	if first, _, _ := strings.Cut(name, "/"); !strings.Contains(first, ".") {
 		return true // the standard library
@@ -99,6 +105,33 @@ func (r *room) mayImport(name string, test bool) bool {
 		allowed = append(slices.Clone(allowed), testGuests...)
 	}
 	return slices.ContainsFunc(allowed, func(g string) bool { return name == g || strings.HasPrefix(name, g+"/") })
+}
+
+// Whoever uses one client of Redis must not build the other.
+func TestAdaptersStandAlone(t *testing.T) {
+	for mine, other := range map[string]string{"rueidis": "github.com/redis/go-redis", "goredis": "github.com/redis/rueidis"} {
+		deps, err := exec.Command("go", "list", "-deps", module+"/redisstore/"+mine).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(deps), other) {
+			t.Errorf("redisstore/%s brings %s", mine, other)
+		}
+	}
+}
+
+// mayTestWith says which of our rooms tests may import beside the room's own: it
+// needs a store, or a server and a client to have one.
+func (r *room) mayTestWith(name string) bool {
+	switch name {
+	case r.name, "storetest", "internal/redistest":
+		return true
+	case "memstore":
+		return r.floor != 1
+	case "redisstore/rueidis":
+		return r.name == "redisstore"
+	}
+	return false
 }
 
 func TestNoHiddenBeginnings(t *testing.T) {

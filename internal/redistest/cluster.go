@@ -51,13 +51,13 @@ func StartCluster(t testing.TB, args ...string) *Cluster {
 			return err
 		})
 	}
-	c.awaitHealth()
+	c.AwaitHealth()
 	return c
 }
 
-// awaitHealth waits until all nodes know all, find the cluster well, and the
-// replicas follow.
-func (c *Cluster) awaitHealth() {
+// AwaitHealth waits until all nodes run, know all, find the cluster well, and
+// three of them follow the others.
+func (c *Cluster) AwaitHealth() {
 	c.t.Helper()
 	for _, n := range c.Nodes {
 		Until(c.t, 3*patience, func() error {
@@ -80,8 +80,10 @@ func (c *Cluster) awaitHealth() {
 			return nil
 		})
 	}
-	for _, replica := range c.Nodes[3:] {
-		Until(c.t, 2*patience, func() error { return follows(replica) })
+	for i := range 3 {
+		for _, replica := range c.servers(slots * i / 3)[1:] {
+			Until(c.t, 2*patience, func() error { return follows(replica) })
+		}
 	}
 }
 
@@ -186,13 +188,28 @@ func (c *Cluster) BeginMove(slot int, to *Server) (finish func()) {
 
 // Failover makes a replica the primary of a slot, and of its neighbours. With a
 // primary that lives, nothing is lost; where it does not, use [Server.Kill] and
-// the cluster chooses by itself. It returns the new primary.
+// [Cluster.AwaitFailover]. It returns the new primary.
 func (c *Cluster) Failover(slot int) *Server {
 	c.t.Helper()
 	replica := c.Replica(slot)
 	replica.MustDo("CLUSTER", "FAILOVER")
 	c.awaitPrimary(slot, replica)
 	return replica
+}
+
+// AwaitFailover waits until the cluster has replaced a slot's primary that was
+// killed or paused. It returns the new one.
+func (c *Cluster) AwaitFailover(slot int, old *Server) *Server {
+	c.t.Helper()
+	var primary *Server
+	Until(c.t, 2*patience, func() error {
+		if primary = c.Primary(slot); primary == old {
+			return fmt.Errorf("%s is still the primary of slot %d", old.Addr, slot)
+		}
+		return nil
+	})
+	c.awaitPrimary(slot, primary)
+	return primary
 }
 
 // awaitPrimary waits until every node that runs says the same.
