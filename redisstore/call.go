@@ -13,6 +13,7 @@ const (
 	opTake = iota
 	opDenied
 	opSettle
+	opWish
 )
 
 // Flags of a take.
@@ -22,7 +23,7 @@ const (
 )
 
 // An item is what the script steps at once: the takes of a request, as many
-// times over as requests ask the very same, or a settlement.
+// times over as requests ask the very same, a settlement, or a wish.
 type item struct {
 	op    uint8
 	first *request
@@ -85,8 +86,11 @@ func (c *call) add(r *request) bool {
 	if len(c.keys)+len(r.takes) > mostKeys && len(c.keys) > 0 {
 		return false
 	}
-	if r.settlement != nil {
+	switch {
+	case r.settlement != nil:
 		return c.settle(r)
+	case r.wish != nil:
+		return c.wish(r)
 	}
 	for i := range r.takes {
 		t := &r.takes[i]

@@ -25,6 +25,14 @@ func (s *Store) keyOf(k comporta.Key) string {
 	return string(b)
 }
 
+// ledgerOf is the name of the key that says who holds units of k ahead. No limit's
+// key looks so: after the brace those go on with a digit.
+func (s *Store) ledgerOf(k comporta.Key) string {
+	name := s.keyOf(k)
+	brace := len(name) - len(k.Limit) - len(strconv.Itoa(len(k.Limit))) - len(":")
+	return name[:brace] + "lease:" + name[brace:]
+}
+
 // slotOf is the slot of an identity's keys in a cluster: CRC16 (XMODEM) of the
 // hash tag, mod 16,384, as the Redis Cluster specification has it. A tag ends at
 // the first brace.

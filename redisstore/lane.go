@@ -26,23 +26,16 @@ type lane struct {
 
 	mu    sync.Mutex
 	queue []*request
-	calls int   // out now
-	last  int64 // when the last was sent
+	aside []*request // go in line behind the next
+	calls int        // out now
+	last  int64      // when the last was sent
 	spare []*call
 }
 
 // ask puts a request in line and waits for its decisions, for the end of ctx or
 // for the store's deadline.
 func (l *lane) ask(ctx context.Context, r *request) error {
-	now := monotonic()
-	l.mu.Lock()
-	l.queue = append(l.queue, r)
-	var c *call
-	if l.calls < callsOut || l.calls < callsMost && now-l.last > slow {
-		c = l.pickLocked(now)
-	}
-	l.mu.Unlock()
-	if c != nil {
+	if c := l.enter(r); c != nil {
 		l.send(c)
 	}
 	if ctx.Done() == nil {
@@ -54,6 +47,56 @@ func (l *lane) ask(ctx context.Context, r *request) error {
 		return r.err
 	case <-ctx.Done():
 		return &abandoned{ctx.Err()}
+	}
+}
+
+// enter puts a request in line, and behind it what was put aside. It is the call
+// that may go out now, nil where there is none.
+func (l *lane) enter(r *request) *call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.enterLocked(r)
+}
+
+func (l *lane) enterLocked(r *request) *call {
+	now := monotonic()
+	l.queue = append(l.queue, r)
+	for _, r := range l.aside {
+		r.entered = now
+		l.queue = append(l.queue, r)
+	}
+	clear(l.aside)
+	l.aside = l.aside[:0]
+	if l.calls < callsOut || l.calls < callsMost && now-l.last > slow {
+		return l.pickLocked(now)
+	}
+	return nil
+}
+
+// later puts a request in line that nobody waits for.
+func (l *lane) later(r *request) {
+	if c := l.enter(r); c != nil {
+		go l.send(c)
+	}
+}
+
+// put puts such a request aside: it goes behind the next, or with flush.
+func (l *lane) put(r *request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.aside = append(l.aside, r)
+}
+
+// flush puts in line what still is aside.
+func (l *lane) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := len(l.aside); n > 0 {
+		first := l.aside[0]
+		l.aside = l.aside[:copy(l.aside, l.aside[1:])]
+		if c := l.enterLocked(first); c != nil {
+			go l.send(c)
+		}
 	}
 }
 
@@ -116,7 +159,11 @@ func (l *lane) send(c *call) {
 			r.err = err
 		}
 		r.sent, r.replied = sent, replied
-		r.done <- struct{}{}
+		if r.then != nil {
+			r.then(r)
+		} else {
+			r.done <- struct{}{}
+		}
 	}
 	l.mu.Lock()
 	l.spare = append(l.spare, c)

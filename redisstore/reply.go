@@ -65,6 +65,8 @@ func (c *call) read(reply string) error {
 		switch {
 		case it.op == opSettle:
 			err = c.readSettled(it, &p)
+		case it.op == opWish:
+			err = c.readWish(it, &p)
 		case len(it.first.takes) == 1:
 			err = c.readOne(it, &p, passed)
 		default:

@@ -12,6 +12,8 @@ type request struct {
 	takes []comporta.Take
 	// settlement is asked instead of takes, where it is set.
 	settlement *comporta.Settlement
+	// wish, likewise.
+	wish *wish
 	// denied: another slot's limit has denied already, so that nothing is charged
 	// here but attempts.
 	denied bool
@@ -21,6 +23,8 @@ type request struct {
 	out  []comporta.Taken
 	err  error
 	done chan struct{} // has room for one
+	// then is told the end instead of done where nobody waits. It may not block.
+	then func(*request)
 
 	slot          uint16 // of its keys, in a cluster
 	entered       int64  // when it came, on the store's monotonic clock
@@ -36,7 +40,7 @@ var requests = sync.Pool{New: func() any { return &request{done: make(chan struc
 // newRequest is a request of now, with room for n decisions.
 func newRequest(n int) *request {
 	r := requests.Get().(*request)
-	r.settlement, r.denied, r.careful, r.err, r.next = nil, false, false, nil, nil
+	r.denied, r.careful, r.err = false, false, nil
 	r.entered = monotonic()
 	if n == 1 {
 		r.takes, r.out = r.take[:], r.took[:]
@@ -48,7 +52,7 @@ func newRequest(n int) *request {
 
 // free gives a request back that no call holds any more.
 func (r *request) free() {
-	r.takes, r.out, r.settlement, r.next = nil, nil, nil, nil
+	r.takes, r.out, r.settlement, r.wish, r.then, r.next = nil, nil, nil, nil, nil, nil
 	r.take[0] = comporta.Take{}
 	requests.Put(r)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -61,6 +62,7 @@ type Store struct {
 	breaker   *breaker
 	instances *instances
 	known     *known
+	leases    *leases
 	counters  counters
 	secret    atomic.Pointer[heldSecret]
 	offset    atomic.Int64 // server's time less the monotonic clock, in µs
@@ -118,6 +120,8 @@ func New(client Client, o Options) (*Store, error) {
 		},
 	})
 	s.instances.start(s.breaker)
+	s.leases = newLeases(s)
+	s.leases.start()
 	return s, nil
 }
 
@@ -132,6 +136,7 @@ func either[T comparable](said, otherwise T) T {
 // Close ends what the store does of itself and tells the other instances that
 // this one is gone. It does not close the client.
 func (s *Store) Close() error {
+	s.leases.close()
 	s.instances.close()
 	s.breaker.close()
 	return nil
@@ -184,6 +189,14 @@ func (s *Store) Take(ctx context.Context, takes []comporta.Take, out []comporta.
 	if len(takes) > mostTakes {
 		return fmt.Errorf("redisstore: %d limits in one step: at most %d", len(takes), mostTakes)
 	}
+	if slices.ContainsFunc(takes, leasable) {
+		return s.takeLeased(ctx, takes, out)
+	}
+	return s.decide(ctx, takes, out)
+}
+
+// decide is Take without leases.
+func (s *Store) decide(ctx context.Context, takes []comporta.Take, out []comporta.Taken) error {
 	if s.remembers(takes, out) {
 		return nil
 	}
@@ -209,6 +222,11 @@ func (s *Store) remembers(takes []comporta.Take, out []comporta.Taken) bool {
 func (s *Store) TakeOne(ctx context.Context, key comporta.Key, rule *comporta.Rule, cost int64) (comporta.Decision, error) {
 	if err := comporta.CheckCost(cost); err != nil {
 		return comporta.Decision{}, fmt.Errorf("comporta: limit %q: %w", key.Limit, err)
+	}
+	if rule.Limit().Lease != nil {
+		var out [1]comporta.Taken
+		err := s.Take(ctx, []comporta.Take{{Key: key, Rule: rule, Cost: cost}}, out[:])
+		return out[0].Decision, err
 	}
 	if s.now == nil && cost > 0 {
 		if d, ok := s.known.denied(&key, rule, cost, monotonic()); ok {
@@ -236,10 +254,13 @@ func (s *Store) Settle(ctx context.Context, settlements []comporta.Settlement, o
 	if err := comporta.CheckSettlements(settlements); err != nil {
 		return err
 	}
-	if err := s.ready(ctx); err != nil {
-		return err
-	}
 	for i := range settlements {
+		if s.leases.settle(&settlements[i], &out[i]) {
+			continue
+		}
+		if err := s.ready(ctx); err != nil {
+			return err
+		}
 		if err := s.settle(ctx, &settlements[i], &out[i]); err != nil {
 			return err
 		}
@@ -305,11 +326,7 @@ const tries = 4
 // ask asks by the lane of an identity. The request is the caller's again unless
 // there is an error.
 func (s *Store) ask(ctx context.Context, r *request, identity string) error {
-	lane := &s.lanes[0]
-	if s.cluster {
-		r.slot = slotOf(identity)
-		lane = &s.lanes[int(r.slot)%len(s.lanes)]
-	}
+	lane := s.laneOf(r, identity)
 	for try := 1; ; try++ {
 		err := lane.ask(ctx, r)
 		if err == nil || try == tries {
@@ -324,6 +341,15 @@ func (s *Store) ask(ctx context.Context, r *request, identity string) error {
 		}
 		r.err, r.next = nil, nil
 	}
+}
+
+// laneOf is the lane of an identity, whose slot it notes in the request.
+func (s *Store) laneOf(r *request, identity string) *lane {
+	if !s.cluster {
+		return &s.lanes[0]
+	}
+	r.slot = slotOf(identity)
+	return &s.lanes[int(r.slot)%len(s.lanes)]
 }
 
 // about is what the server's clock shows, as far as known.
