@@ -25,6 +25,7 @@ type commands struct {
 	Schema   schemaCmd   `cmd:"" help:"Print the JSON Schema of policy files."`
 	Doctor   doctorCmd   `cmd:"" help:"Examine the Redis or Valkey that is to keep counts, and say what to change."`
 	Simulate simulateCmd `cmd:"" help:"Try a limit on arrivals that you write down."`
+	Fleet    fleetCmd    `cmd:"" help:"Try a limit on instances that share it, with leases and failures."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 }
 

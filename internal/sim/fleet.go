@@ -33,7 +33,8 @@ type Fleet struct {
 	Late float64
 	// Skew is by how much wall clocks are wrong, at most, in either direction.
 	Skew time.Duration
-	// Drift is by how much monotonic clocks run fast or slow, at most, in parts per million.
+	// Drift is by how much monotonic clocks run fast or slow, at most, in parts per
+	// million; at most half a million.
 	Drift int64
 	// Timeout is the deadline of a call; 0 is 50 ms.
 	Timeout time.Duration
@@ -96,7 +97,9 @@ type FleetReport struct {
 }
 
 // CallsPerRequest are the round trips for each decision.
-func (r *FleetReport) CallsPerRequest() float64 { return float64(r.Calls) / float64(r.Requests) }
+func (r *FleetReport) CallsPerRequest() float64 {
+	return float64(r.Calls) / float64(max(r.Requests, 1))
+}
 
 const (
 	breakerFails = 5 // calls in a row, until the breaker opens
@@ -134,6 +137,8 @@ func (f Fleet) Run() (*FleetReport, error) {
 		return nil, fmt.Errorf("a fleet is not simulated under %v %v: take a limit with a window of its own, that delays nothing", rule.Algorithm(), f.Limit)
 	case f.Instances < 1:
 		return nil, fmt.Errorf("a fleet of %d instances: it is at least 1", f.Instances)
+	case f.Drift < 0 || f.Drift > 500_000:
+		return nil, fmt.Errorf("a drift of %d parts per million is out of range: from 0 to 500,000", f.Drift)
 	}
 	run := &fleet{Fleet: f, rule: rule, alive: f.Instances, locals: map[int]*comporta.Rule{},
 		chance: rand.New(rand.NewPCG(f.Seed, 0)), store: newFleetStore(rule), oracle: newOracle(rule)}
