@@ -38,6 +38,7 @@ var scenarios = []scenario{
 		{ours: plain, quantity: serverCPU, target: report.Target{Most: 5}},
 		{ours: plain, quantity: clientCPU},
 		{ours: plain, quantity: p999},
+		{ours: overGoRedis, quantity: rate},
 		{ours: lease10, quantity: rate, target: report.Target{Ratio: 5, AimRatio: 8}},
 		{ours: lease10, quantity: p999},
 		{ours: lease100, quantity: rate, target: report.Target{Ratio: 15, AimRatio: 30}},
@@ -47,11 +48,13 @@ var scenarios = []scenario{
 		{ours: plain, quantity: rate, target: report.Target{Ratio: 1.1}},
 		{ours: plain, quantity: serverCPU, target: report.Target{Most: 5}},
 		{ours: plain, quantity: clientCPU},
+		{ours: overGoRedis, quantity: rate},
 	}},
 	{name: "10,000 keys, 1 caller", keys: 10_000, callers: 1, lines: []line{
 		{ours: plain, quantity: p50, target: report.Target{Ratio: parity}},
 		{ours: plain, quantity: serverCPU},
 		{ours: plain, quantity: clientCPU},
+		{ours: overGoRedis, quantity: p50},
 	}},
 	{name: "1 key, 256 callers", keys: 1, callers: 256, lines: []line{
 		{ours: plain, quantity: rate, target: report.Target{Ratio: 3, AimRatio: 6}},
