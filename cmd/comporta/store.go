@@ -49,28 +49,32 @@ func openMemory(cfg *config.Config, log *slog.Logger) (*memstore.Store, error) {
 	})
 }
 
-func openRedis(ctx context.Context, cfg *config.Config, log *slog.Logger) (b *backend, err error) {
+func openRedis(ctx context.Context, cfg *config.Config, log *slog.Logger) (*backend, error) {
 	c := cfg.Store.Redis
 	if err := cfg.LoadPasswords(); err != nil {
 		return nil, err
 	}
-	client, err := rueidis.Open(c.Address, rueidis.Options{})
+	local, err := openMemory(cfg, log)
 	if err != nil {
 		return nil, err
+	}
+	client, err := rueidis.Open(c.Address, rueidis.Options{})
+	if err != nil {
+		return nil, errors.Join(err, local.Close())
 	}
 	store, err := redisstore.New(client, redisstore.Options{Prefix: c.Prefix, Timeout: c.Timeout, MaxKnown: c.MaxKnown, Logger: log})
 	if err != nil {
 		client.Close()
-		return nil, err
-	}
-	local, err := openMemory(cfg, log)
-	if err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(err, local.Close())
 	}
 	s := &secretary{store: store, log: log, address: c.Address}
-	b = &backend{
+	b := &backend{
 		store: store, local: local,
-		stats:  func() telemetry.StoreStats { return statsOf(local) },
+		stats: func() telemetry.StoreStats {
+			all := statsOf(local)
+			all.ClockFaults += store.Stats().ClockFaults
+			return all
+		},
 		shared: func() telemetry.SharedStats { return sharedStatsOf(store) },
 		close: func() error {
 			s.close()
@@ -178,6 +182,6 @@ func sharedStatsOf(store *redisstore.Store) telemetry.SharedStats {
 	is, s := store.Status(), store.Stats()
 	return telemetry.SharedStats{
 		Up: is.Up, Since: is.Since, Cause: is.Cause, Instances: is.Instances,
-		Calls: s.Calls, Takes: s.Takes, Remembered: s.Remembered, Replaced: s.Replaced, Errors: s.Errors,
+		Calls: s.Calls, Takes: s.Takes, Settlements: s.Settlements, Remembered: s.Remembered, Replaced: s.Replaced, Errors: s.Errors,
 	}
 }
