@@ -133,16 +133,21 @@ func (k *known) note(key *comporta.Key, rule *comporta.Rule, cost int64, d *comp
 	case d.Allowed:
 		a.settled = max(a.settled, replied)
 	case sent >= a.settled && rule.Limit().Charge != comporta.Attempts:
-		a.until = sent + int64(holds(d))
+		a.until = sent + int64(holds(rule, d))
 	}
 }
 
-// holds is for how long a denial stays true in all that it tells.
-func holds(d *comporta.Decision) time.Duration {
-	if d.ResetAfter == 0 { // a full budget, which never allows this cost
-		return min(d.RetryAfter, remembers)
+// holds is for how long a denial stays true in all that it tells. Of a limit with
+// leases it is no longer than a lease: units that lie in one then go back.
+func holds(rule *comporta.Rule, d *comporta.Decision) time.Duration {
+	most := remembers
+	if lease := rule.Limit().Lease; lease != nil {
+		most = min(most, lease.TTL)
 	}
-	return min(d.RetryAfter, d.ResetAfter, remembers)
+	if d.ResetAfter == 0 { // a full budget, which never allows this cost
+		return min(d.RetryAfter, most)
+	}
+	return min(d.RetryAfter, d.ResetAfter, most)
 }
 
 // drop forgets that a key is denied, and any such answer that is still on its

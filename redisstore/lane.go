@@ -26,16 +26,22 @@ type lane struct {
 
 	mu    sync.Mutex
 	queue []*request
-	aside []*request // go in line behind the next
-	calls int        // out now
-	last  int64      // when the last was sent
-	spare []*call
+	// background is what nobody waits for. It goes along, or by itself, and has no
+	// deadline in line: it is bounded by the keys that have leases.
+	background []*request
+	calls      int   // out now
+	last       int64 // when the last was sent
+	spare      []*call
 }
 
 // ask puts a request in line and waits for its decisions, for the end of ctx or
 // for the store's deadline.
 func (l *lane) ask(ctx context.Context, r *request) error {
-	if c := l.enter(r); c != nil {
+	l.mu.Lock()
+	l.queue = append(l.queue, r)
+	c := l.dueLocked()
+	l.mu.Unlock()
+	if c != nil {
 		l.send(c)
 	}
 	if ctx.Done() == nil {
@@ -50,53 +56,31 @@ func (l *lane) ask(ctx context.Context, r *request) error {
 	}
 }
 
-// enter puts a request in line, and behind it what was put aside. It is the call
-// that may go out now, nil where there is none.
-func (l *lane) enter(r *request) *call {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.enterLocked(r)
-}
-
-func (l *lane) enterLocked(r *request) *call {
-	now := monotonic()
-	l.queue = append(l.queue, r)
-	for _, r := range l.aside {
-		r.entered = now
-		l.queue = append(l.queue, r)
-	}
-	clear(l.aside)
-	l.aside = l.aside[:0]
-	if l.calls < callsOut || l.calls < callsMost && now-l.last > slow {
+// dueLocked is the call that may go out now, nil where none may.
+func (l *lane) dueLocked() *call {
+	if now := monotonic(); l.calls < callsOut || l.calls < callsMost && now-l.last > slow {
 		return l.pickLocked(now)
 	}
 	return nil
 }
 
-// later puts a request in line that nobody waits for.
-func (l *lane) later(r *request) {
-	if c := l.enter(r); c != nil {
-		go l.send(c)
-	}
-}
-
-// put puts such a request aside: it goes behind the next, or with flush.
+// put puts a request in line that nobody waits for: it goes with the next call, or
+// with flush.
 func (l *lane) put(r *request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.aside = append(l.aside, r)
+	l.background = append(l.background, r)
 }
 
-// flush puts in line what still is aside.
+// flush lets go what nobody waits for, if a call may.
 func (l *lane) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n := len(l.aside); n > 0 {
-		first := l.aside[0]
-		l.aside = l.aside[:copy(l.aside, l.aside[1:])]
-		if c := l.enterLocked(first); c != nil {
-			go l.send(c)
-		}
+	if len(l.background) == 0 {
+		return
+	}
+	if c := l.dueLocked(); c != nil {
+		go l.send(c)
 	}
 }
 
@@ -109,7 +93,7 @@ func (e *abandoned) Unwrap() error { return e.error }
 // pickLocked makes a call of what waits, as much as goes together; nil where nothing
 // waits.
 func (l *lane) pickLocked(now int64) *call {
-	if len(l.queue) == 0 {
+	if len(l.queue)+len(l.background) == 0 {
 		return nil
 	}
 	var c *call
@@ -119,21 +103,36 @@ func (l *lane) pickLocked(now int64) *call {
 		c = newCall(l.store)
 	}
 	c.reset(l.store.about(now))
-	first, n := l.queue[0], 0
-	kept := l.queue[:0]
-	for _, r := range l.queue {
-		if n < l.store.batch && r.slot == first.slot && c.add(r) {
+	first, entered := l.background, now
+	if len(l.queue) > 0 {
+		first, entered = l.queue, l.queue[0].entered
+	}
+	slot := first[0].slot
+	l.queue = c.fill(l.queue, slot)
+	l.background = c.fill(l.background, slot)
+	l.calls++
+	l.last = now
+	c.deadline = entered + int64(l.store.timeout)
+	return c
+}
+
+// fill adds of a queue what goes together, up to a batch. The rest is returned.
+func (c *call) fill(queue []*request, slot uint16) []*request {
+	n := 0
+	kept := queue[:0]
+	for i, r := range queue {
+		if n == c.store.batch {
+			kept = append(kept, queue[i:]...)
+			break
+		}
+		if r.slot == slot && c.add(r) {
 			n++
 		} else {
 			kept = append(kept, r)
 		}
 	}
-	clear(l.queue[len(kept):])
-	l.queue = kept
-	l.calls++
-	l.last = now
-	c.deadline = first.entered + int64(l.store.timeout)
-	return c
+	clear(queue[len(kept):])
+	return kept
 }
 
 // send sends a call, lets the next one go, and hands out the decisions.

@@ -138,10 +138,9 @@ func (ls *leases) take(t *comporta.Take, out *comporta.Taken) bool {
 	s.mu.Unlock()
 	if wish != nil {
 		lane := ls.store.laneOf(wish, t.Key.Identity)
+		lane.put(wish)
 		if b != nil {
-			lane.later(wish)
-		} else {
-			lane.put(wish)
+			lane.flush()
 		}
 	}
 	return b != nil

@@ -196,7 +196,9 @@ func (ls *leases) sendBack(key comporta.Key, rule *comporta.Rule, b batch) {
 		r.free()
 		ls.out.Done()
 	}
-	ls.store.laneOf(r, key.Identity).later(r)
+	lane := ls.store.laneOf(r, key.Identity)
+	lane.put(r)
+	lane.flush()
 }
 
 // atOnce is how many keys' leases close gives back at a time.
