@@ -56,8 +56,8 @@ func TestDoctorSaysWhatToChange(t *testing.T) {
 	for _, want := range []string{
 		"fail  memory       when 100 MiB are full, allkeys-lru drops counts that are live: whoever is at a limit, or has used up a quota, starts anew\n                   → set maxmemory-policy noeviction",
 		"warn  persistence  nothing is kept on disk: after a restart every budget is full, quotas too\n                   → set appendonly yes",
-		"warn  keys         2 keys, 1 have no expiry: something other than the store wrote them\n",
-		"warn  keys         1 key begin with comporta: and are no states of limits\n",
+		"warn  keys         2 keys, 1 of them without expiry: something other than the store wrote them\n",
+		"warn  keys         1 key under comporta: without the form of a state\n",
 		"1 that break limits\n",
 	} {
 		if !strings.Contains(out, want) {
@@ -75,8 +75,9 @@ func TestDoctorSaysWhyNobodyAnswers(t *testing.T) {
 		"redis://127.0.0.1:1":                "fail  connection   nothing listens at the address\n                   → start the server, or correct host and port\n",
 		"redis://:hunter3@" + s.Addr:         "fail  connection   the server knows no such user with this password",
 		"redis://" + s.Addr:                  "fail  connection   the server wants a password and was given none",
-		"redis-cluster://:hunter2@" + s.Addr: "fail  ",
-		"rediss://:hunter2@" + s.Addr:        "fail  connection ",
+		"redis-cluster://:hunter2@" + s.Addr: "fail  cluster      this server is no node of a cluster\n                   → write redis:// in the address\n",
+		"redis-sentinel://:hunter2@" + s.Addr + "/main?sentinel_password=hunter2": "fail  connection   this is no sentinel\n",
+		"rediss://:hunter2@" + s.Addr: "fail  connection ",
 	} {
 		if code, out := examine(t, url); code != 1 || !strings.Contains(out, want) || strings.Contains(out, "hunter") {
 			t.Errorf("%s: code %d, want %q\n%s", url, code, want, out)
@@ -105,7 +106,7 @@ func TestDoctorTakesThePolicysWord(t *testing.T) {
 	if code != 0 || said.Fail != 0 || said.OK+said.Warn != len(said.Findings) || said.Address != "redis://"+s.Addr && said.Address != "redis://:***@"+s.Addr {
 		t.Errorf("code %d: %s", code, out)
 	}
-	if !strings.Contains(out, "1 have no expiry") || !strings.Contains(out, "requests wait 1s at most") || strings.Contains(out, "hunter") {
+	if !strings.Contains(out, "1 of them without expiry") || !strings.Contains(out, "requests wait 1s at most") || strings.Contains(out, "hunter") {
 		t.Errorf("got %s", out)
 	}
 }

@@ -44,7 +44,7 @@ func (e *examination) cluster(ctx context.Context, i info) {
 		e.say("cluster", Fail, "write redis-cluster:// in the address", "this is a node of a cluster, and the address names one server: keys of other nodes cannot be reached")
 		return
 	case !clustered && e.Address.Kind == redisstore.Cluster:
-		e.say("cluster", Fail, "write redis:// in the address", "this server is no node of a cluster")
+		e.notClustered()
 		return
 	case !clustered:
 		return
@@ -61,6 +61,10 @@ func (e *examination) cluster(ctx context.Context, i info) {
 		return
 	}
 	e.say("cluster", OK, "", "all slots are served by %s primaries", state["cluster_size"])
+}
+
+func (e *examination) notClustered() {
+	e.say("cluster", Fail, "write redis:// in the address", "this server is no node of a cluster")
 }
 
 // sentinels asks each whether enough of them agree to fail over.

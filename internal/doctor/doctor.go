@@ -2,9 +2,11 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/comporta/comporta/redisstore"
@@ -64,11 +66,11 @@ const patience = 5 * time.Second
 func Examine(ctx context.Context, o Options) []Finding {
 	e := &examination{Options: o}
 	e.transport()
-	if !e.answers(ctx) {
+	if !e.answers(ctx) || !e.findServers(ctx) {
 		return e.findings
 	}
-	for name, client := range e.servers(ctx) {
-		e.server, e.Client = name, client
+	for _, name := range slices.Sorted(maps.Keys(e.servers)) {
+		e.server, e.Client = name, e.servers[name]
 		e.one(ctx)
 	}
 	e.server, e.Client = "", o.Client
@@ -80,7 +82,8 @@ func Examine(ctx context.Context, o Options) []Finding {
 // An examination is under way.
 type examination struct {
 	Options
-	server   string // that is looked at
+	servers  map[string]redisstore.Client // the primaries; of one alone the name is ""
+	server   string                       // that is looked at
 	findings []Finding
 }
 
@@ -91,20 +94,41 @@ func (e *examination) say(check string, level Level, do, format string, args ...
 // failed says that a question went unanswered.
 func (e *examination) failed(check string, level Level, err error) {
 	meaning, todo := redisstore.Explain(err)
+	var said redisstore.ServerError
+	if errors.As(err, &said) && said.Code() == "ERR" && !e.secret(string(said)) {
+		meaning = fmt.Sprintf("%s: %q", meaning, string(said))
+	}
 	e.say(check, level, todo, "%s", meaning)
 }
 
-// do asks one question.
+// secret says whether a text has a password in it, as a server's answer has that
+// does not know the command it was sent with.
+func (e *examination) secret(text string) bool {
+	return slices.ContainsFunc([]string{e.Address.Password, e.Address.SentinelPassword}, func(password string) bool {
+		return password != "" && strings.Contains(text, password)
+	})
+}
+
+// do asks the server that is looked at.
 func (e *examination) do(ctx context.Context, args ...string) (any, error) {
+	return ask(ctx, e.Client, args...)
+}
+
+func ask(ctx context.Context, client redisstore.Client, args ...string) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return e.Client.Do(ctx, "", args...)
+	return client.Do(ctx, "", args...)
 }
 
 // answers says whether there is anybody at all.
 func (e *examination) answers(ctx context.Context) bool {
 	_, err := e.do(ctx, "PING")
-	if err != nil {
+	switch {
+	case err == nil:
+	case e.Address.Kind == redisstore.Sentinel && strings.Contains(err.Error(), "unknown command"):
+		e.say("connection", Fail, "name the sentinels, whose port is mostly 26379, or write redis:// for this server", "this is no sentinel")
+		return false
+	default:
 		e.failed("connection", Fail, err)
 		return false
 	}
@@ -112,26 +136,25 @@ func (e *examination) answers(ctx context.Context) bool {
 	return true
 }
 
-// servers are all primaries by name, in order; of one alone the name is "".
-func (e *examination) servers(ctx context.Context) func(yield func(string, redisstore.Client) bool) {
-	all := map[string]redisstore.Client{"": e.Client}
-	if several, ok := e.Client.(redisstore.Nodes); ok && e.Client.Cluster() {
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		found, err := several.Nodes(ctx)
-		if err != nil {
-			e.failed("servers", Fail, err)
-			return func(func(string, redisstore.Client) bool) {}
-		}
-		all = found
+// findServers finds the primaries of a cluster; false where there is no telling.
+func (e *examination) findServers(ctx context.Context) bool {
+	e.servers = map[string]redisstore.Client{"": e.Client}
+	several, ok := e.Client.(redisstore.Nodes)
+	if !ok || !e.Client.Cluster() {
+		return true
 	}
-	return func(yield func(string, redisstore.Client) bool) {
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			if !yield(name, all[name]) {
-				return
-			}
-		}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	found, err := several.Nodes(ctx)
+	switch {
+	case err == nil:
+		e.servers = found
+	case strings.Contains(err.Error(), "cluster support disabled"):
+		e.notClustered()
+	default:
+		e.failed("cluster", Fail, err)
 	}
+	return err == nil
 }
 
 // one examines one server.

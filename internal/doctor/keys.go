@@ -22,19 +22,19 @@ func (e *examination) keys(ctx context.Context) {
 		e.failed("keys", Warn, err)
 		return
 	}
-	seen := e.ask(ctx, found)
+	seen := e.count(ctx, found)
 	which := plural(seen.states, "key")
 	if !all {
-		which = "of the first " + which
+		which = "the first " + which
 	}
 	ok := true
 	if seen.lasting > 0 {
 		ok = false
-		e.say("keys", Warn, "nothing, if clients still use them: the next take gives each an expiry; else remove them", "%s, %d have no expiry: something other than the store wrote them", which, seen.lasting)
+		e.say("keys", Warn, "nothing, if clients still use them: the next take gives each an expiry; else remove them", "%s, %d of them without expiry: something other than the store wrote them", which, seen.lasting)
 	}
 	if seen.foreign > 0 {
 		ok = false
-		e.say("keys", Warn, "let the other program use another prefix or database, or write store.redis.prefix", "%s begin with %s: and are no states of limits", plural(seen.foreign, "key"), e.Prefix)
+		e.say("keys", Warn, "let the other program use another prefix or database, or write store.redis.prefix", "%s under %s: without the form of a state", plural(seen.foreign, "key"), e.Prefix)
 	}
 	if ok {
 		e.say("keys", OK, "", "%s, all with an expiry", which)
@@ -77,8 +77,8 @@ func escaped(text string) string {
 // A census counts keys.
 type census struct{ states, lasting, foreign int64 }
 
-// ask asks about each key, several at a time.
-func (e *examination) ask(ctx context.Context, keys []string) (all census) {
+// count asks about each key, several at a time.
+func (e *examination) count(ctx context.Context, keys []string) (all census) {
 	todo := make(chan string)
 	var mu sync.Mutex
 	var group sync.WaitGroup

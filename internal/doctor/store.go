@@ -48,16 +48,11 @@ func (e *examination) store(ctx context.Context) {
 
 // scripts are how often all servers ran scripts, and the microseconds in all.
 func (e *examination) scripts(ctx context.Context) (calls, us int64) {
-	whole := e.Client
-	defer func() { e.Client = whole }()
-	for _, client := range e.servers(ctx) {
-		e.Client = client
-		if text, err := e.do(ctx, "INFO", "commandstats"); err == nil {
-			if said, ok := text.(string); ok {
-				n, took := parseInfo(said).calls("evalsha")
-				calls, us = calls+n, us+took
-			}
-		}
+	for _, server := range e.servers {
+		text, _ := ask(ctx, server, "INFO", "commandstats")
+		said, _ := text.(string)
+		n, took := parseInfo(said).calls("evalsha")
+		calls, us = calls+n, us+took
 	}
 	return calls, us
 }
