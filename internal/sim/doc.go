@@ -4,5 +4,6 @@
 //
 // [ParseBursts] reads the arrivals, a [Scene] plays them, and what comes out is a
 // [Report] with one [Run] for each algorithm. [Vectors] answers takes and settles
-// that come as JSON lines. Nothing here reads a clock or keeps anything between calls.
+// that come as JSON lines. A [Fleet] is many instances that share a limit, with
+// leases, wrong clocks and failures. Nothing here reads a clock or keeps anything between calls.
 package sim
