@@ -1,44 +1,54 @@
 package chaos
 
 import (
-	"strconv"
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/comporta/comporta/internal/redistest"
 )
 
-func TestCluster(t *testing.T) {
+// clusterFails are failures of a part of a cluster. The others serve on, so
+// that no gateway finds the store down.
+func clusterFails(t *testing.T, r *report) {
 	c := redistest.StartCluster(t)
-	f := startFleet(t, c.URL(), "t", deadline)
-	slot := func(client string) int {
-		return c.Slot("t:{" + strconv.Itoa(len("address:"+client)) + ":address:" + client + "}")
+	t.Run("cases", func(t *testing.T) { clusterCases(t, c) })
+	f := startFleet(t, c.URL(), "chaos", deadline)
+	// A failure's client that has used half of its limit, by the failure's number.
+	slot := func(number int) int {
+		identity := "address:" + halfOf(number)
+		return c.Slot(fmt.Sprintf("chaos:{%d:%s}", len(identity), identity))
 	}
-	half := "198.18.0.1" // the client of the first scenario that has used half of its limit
 	var finish func()
-	t.Run("a slot moved", func(t *testing.T) {
-		at := slot(half)
-		to := c.Nodes[0]
-		if c.Primary(at) == to {
-			to = c.Nodes[1]
-		}
-		t.Logf("%+v", f.suffer(t, 0, failure{most: limit,
-			strike: func() { finish = c.BeginMove(at, to) }, mend: func() { finish() },
-		}))
-	})
-	t.Run("a primary killed", func(t *testing.T) {
-		at := slot("198.18.1.1")
-		old := c.Primary(at)
-		t.Logf("%+v", f.suffer(t, 1, failure{most: 2*limit + members*share,
-			strike: old.Kill, mend: func() { awaitPrimary(t, c, at, old) },
-		}))
-	})
-}
-
-func awaitPrimary(t *testing.T, c *redistest.Cluster, slot int, old *redistest.Server) {
-	redistest.Until(t, patient, func() error {
-		if c.Primary(slot) == old {
-			return errOld
-		}
-		return nil
+	var old *redistest.Server
+	r.suffer(t, f, []failure{
+		{
+			name: "a cluster's slot moves", bound: exactly, most: limit,
+			strike: func() {
+				from := c.Primary(slot(0))
+				to := c.Nodes[0]
+				if to == from {
+					to = c.Nodes[1]
+				}
+				finish = c.BeginMove(slot(0), to)
+			},
+			mend: func() { finish() },
+		},
+		{
+			name: "a cluster's primary killed, its replica follows", bound: trailing, most: limit + members*share, trails: true,
+			strike: func() {
+				old = c.Primary(slot(1))
+				follow(t, old, []*redistest.Server{c.Replica(slot(1))})
+				old.Kill()
+			},
+			mend: func() {
+				redistest.Until(t, patient, func() error {
+					if c.Primary(slot(1)) == old {
+						return errors.New("nobody follows the primary that was killed")
+					}
+					return nil
+				})
+			},
+		},
 	})
 }

@@ -40,6 +40,8 @@ limits:
   - {name: bucket, match: /bucket/, per: address, limit: 100/52w, algorithm: token_bucket}
   - {name: small, match: /several/, per: address, limit: 100/52w, algorithm: token_bucket}
   - {name: large, match: /several/, per: {header: X-Tenant}, limit: 250/52w, algorithm: fixed_window}
+  - {name: quick, match: /quick/, per: address, limit: 300/s, algorithm: fixed_window}
+  - {name: lease, match: /lease/, per: address, limit: 1000/52w, algorithm: fixed_window, lease: auto}
   - {name: queue, match: /queue/, per: address, limit: 1/s burst 1, algorithm: leaky_bucket}
 `
 
@@ -125,7 +127,8 @@ func (g *gateway) awaitServing(t testing.TB) {
 	})
 }
 
-// haproxy spreads requests evenly, and sends none again.
+// haproxy spreads requests evenly. It sends a request again only where no
+// connection was to be had, so that the gateway never saw it.
 const haproxy = `global
   maxconn 2000
   nbthread 1
@@ -134,7 +137,8 @@ defaults
   timeout connect 5s
   timeout client 30s
   timeout server 30s
-  retries 0
+  retries 2
+  option redispatch 1
   http-reuse always
 frontend api
   bind %s

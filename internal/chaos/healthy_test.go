@@ -12,31 +12,111 @@ import (
 // patient is a deadline that the noise of a busy machine does not reach.
 const patient = 5 * time.Second
 
-// TestHealthy: whatever the algorithm, five gateways admit the limit, no unit
-// more and none less; of several limits too, all or nothing.
-func TestHealthy(t *testing.T) {
-	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
+// healthy: whatever the algorithm, five gateways admit the limit, no unit more
+// and none less; of several limits too, all or nothing.
+func healthy(t *testing.T, r *report) {
+	server := redistest.Start(t)
 	f := startFleet(t, server.URL(), server.Prefix, patient)
 	const clients = 5
+	client := func(i int) string { return fmt.Sprint("198.51.100.", i%clients) }
+	asked := 0
 	for _, path := range []string{"/local/", "/log/", "/counter/", "/bucket/"} {
-		got := f.burst(50, clients*2*limit, func(i int) ask { return ask{path: path, client: fmt.Sprint("198.51.100.", i%clients)} })
+		got := f.burst(50, clients*2*limit, func(i int) ask { return ask{path: path, client: client(i)} })
 		got.only(t, path, http.StatusOK, http.StatusTooManyRequests)
+		asked += len(got)
 		for i := range clients {
-			if n := got.of(path, fmt.Sprint("198.51.100.", i)).count(http.StatusOK); n != limit {
+			if n := got.of(path, client(i)).count(http.StatusOK); n != limit {
 				t.Errorf("%s: %d of a client passed, want %d", path, n, limit)
 			}
 		}
 	}
-	got := f.burst(50, clients*2*limit, func(i int) ask {
-		return ask{path: "/several/", client: fmt.Sprint("198.51.100.", i%clients), tenant: "one for all"}
+	limited, _ := split(f.waits(t, asked))
+	r.rows = append(r.rows, row{"nothing", exactly, [4]string{
+		fmt.Sprint(limit), milliseconds(quantile(limited, 0.99)) + " / " + milliseconds(quantile(limited, 1)), "–", "–",
+	}})
+	t.Run("several limits", func(t *testing.T) { severalLimits(t, f, client) })
+	t.Run("two gateways", func(t *testing.T) { twoGateways(t, f) })
+	t.Run("a queue", func(t *testing.T) { aQueue(t, f) })
+	t.Run("a value made by hand", func(t *testing.T) { aForeignValue(t, f, server) })
+}
+
+// severalLimits: 100 for each of five clients, 250 for all.
+func severalLimits(t *testing.T, f *fleet, client func(int) string) {
+	got := f.burst(50, 1000, func(i int) ask {
+		return ask{path: "/several/", client: client(i), tenant: "one for all"}
 	})
 	got.only(t, "/several/", http.StatusOK, http.StatusTooManyRequests)
 	if n := got.count(http.StatusOK); n != 250 {
-		t.Errorf("under several limits %d passed, want 250", n)
+		t.Errorf("%d passed, want 250", n)
 	}
-	for i := range clients {
-		if n := got.of("", fmt.Sprint("198.51.100.", i)).count(http.StatusOK); n > limit {
-			t.Errorf("under several limits %d of one client passed, want %d at most", n, limit)
+	for i := range 5 {
+		if n := got.of("", client(i)).count(http.StatusOK); n > limit {
+			t.Errorf("%d of one client passed, want %d at most", n, limit)
 		}
+	}
+}
+
+// twoGateways: of 200 requests spread over both at once, 100 pass.
+func twoGateways(t *testing.T, f *fleet) {
+	const client = "198.51.100.100"
+	got := f.burst(20, 2*limit, func(i int) ask {
+		return ask{path: "/local/", client: client, at: "http://" + f.gateways[i%2].listen}
+	})
+	if passed, refused := got.count(http.StatusOK), got.count(http.StatusTooManyRequests); passed != limit || refused != limit {
+		t.Errorf("%d passed, %d were refused; want %d each", passed, refused, limit)
+	}
+}
+
+// aQueue that lets one out each second does so whatever the number of gateways
+// and connections: the first at once, then one a second.
+func aQueue(t *testing.T, f *fleet) {
+	const client = "198.51.100.101"
+	s := f.stream(400, same("/queue/", client))
+	var passed answers
+	redistest.Until(t, 20*time.Second, func() error {
+		passed = passed[:0]
+		for _, a := range s.soFar() {
+			if a.status == http.StatusOK {
+				passed = append(passed, a)
+			}
+		}
+		if len(passed) < 4 {
+			return fmt.Errorf("%d passed", len(passed))
+		}
+		return nil
+	})
+	all := s.stop()
+	all.only(t, "/queue/", http.StatusOK, http.StatusTooManyRequests)
+	// A pass is decided between the question and the answer.
+	for i, a := range passed {
+		for _, b := range passed[:i] {
+			if longest := a.begun.Add(a.took).Sub(b.begun); longest < time.Second {
+				t.Errorf("two passed within %v", longest)
+			}
+		}
+	}
+	if took := passed[3].begun.Sub(passed[0].begun); took > 4*time.Second {
+		t.Errorf("the fourth passed after %v, want 3 s", took)
+	}
+}
+
+// aForeignValue in the place of a state, without expiry, is no lock: requests
+// under the limit go on to pass, and the key expires again.
+func aForeignValue(t *testing.T, f *fleet, server *redistest.Server) {
+	const client = "198.51.100.102"
+	calm := func(what string) {
+		t.Helper()
+		got := f.burst(5, 60, same("/quick/", client)) // of 300 in a second
+		got.only(t, what, http.StatusOK)
+	}
+	calm("before")
+	key := fmt.Sprintf("%s:{%d:address:%s}5:quick", server.Prefix, len("address:"+client), client)
+	if server.MustDo("EXISTS", key) != int64(1) {
+		t.Fatalf("there is no key %s", key)
+	}
+	server.MustDo("SET", key, "99999")
+	calm("with a foreign value")
+	if ttl := server.MustDo("PTTL", key).(int64); ttl == -1 {
+		t.Error("the key does not expire")
 	}
 }

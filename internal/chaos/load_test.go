@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// An ask is one request to come.
-type ask struct{ path, client, tenant string }
+// An ask is one request to come. It goes to the load balancer unless at is another URL.
+type ask struct{ path, client, tenant, at string }
 
 // An answer is what became of one.
 type answer struct {
 	ask
-	at     time.Time // when it was asked
+	begun  time.Time // when it was asked
 	took   time.Duration
 	status int    // 0: none came
 	store  string // Comporta-Store
@@ -39,7 +39,7 @@ func (all answers) of(path, client string) (out answers) {
 // since are those that were asked for from an instant on, and until those before.
 func (all answers) since(at time.Time) (out answers) {
 	for _, a := range all {
-		if !a.at.Before(at) {
+		if !a.begun.Before(at) {
 			out = append(out, a)
 		}
 	}
@@ -48,7 +48,7 @@ func (all answers) since(at time.Time) (out answers) {
 
 func (all answers) until(at time.Time) (out answers) {
 	for _, a := range all {
-		if a.at.Add(a.took).Before(at) {
+		if a.begun.Add(a.took).Before(at) {
 			out = append(out, a)
 		}
 	}
@@ -95,8 +95,11 @@ next:
 
 // do asks once.
 func (f *fleet) do(q ask) answer {
-	a := answer{ask: q, at: time.Now()}
-	r, err := http.NewRequest(http.MethodGet, f.url+q.path, nil)
+	if q.at == "" {
+		q.at = f.url
+	}
+	a := answer{ask: q, begun: time.Now()}
+	r, err := http.NewRequest(http.MethodGet, q.at+q.path, nil)
 	if err != nil {
 		panic(err) // our own paths
 	}
@@ -110,7 +113,7 @@ func (f *fleet) do(q ask) answer {
 		_, err = io.Copy(io.Discard, res.Body)
 		res.Body.Close()
 	}
-	a.took, a.err = time.Since(a.at), err
+	a.took, a.err = time.Since(a.begun), err
 	return a
 }
 

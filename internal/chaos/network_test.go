@@ -48,26 +48,27 @@ func (w *wire) cut() {
 	}
 }
 
-func TestNetwork(t *testing.T) {
+// networkFails are failures between the gateways and one server.
+func networkFails(t *testing.T, r *report) {
 	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	w := newWire(t, server)
 	f := startFleet(t, "redis://"+w.Listen, server.Prefix, deadline)
-	all := []struct {
-		name string
-		failure
-	}{
-		{"20 ms of latency", failure{most: limit,
-			strike: func() { w.poison(`{"type": "latency", "attributes": {"latency": 20, "jitter": 2}}`) }, mend: w.heal,
-		}},
-		{"200 ms of latency", failure{most: limit + members*share, down: true,
+	r.suffer(t, f, []failure{
+		{
+			name: "20 ms of latency", bound: exactly, most: limit,
+			strike: func() { w.poison(`{"type": "latency", "attributes": {"latency": 20}}`) }, mend: w.heal,
+		},
+		{
+			name: "200 ms of latency", bound: kept, most: limit + members*share, down: true,
 			strike: func() { w.poison(`{"type": "latency", "attributes": {"latency": 200}}`) }, mend: w.heal,
-		}},
-		{"connections reset at once", failure{most: limit + members*share, down: true,
+		},
+		{
+			name: "every connection reset", bound: kept, most: limit + members*share, down: true,
 			strike: func() { w.poison(`{"type": "reset_peer", "attributes": {"timeout": 0}}`) }, mend: w.heal,
-		}},
-		{"connections cut", failure{most: limit + members*share, strike: func() {}, mend: w.cut, during: w.cut}},
-	}
-	for i, x := range all {
-		t.Run(x.name, func(t *testing.T) { t.Logf("%+v", f.suffer(t, i, x.failure)) })
-	}
+		},
+		{
+			name: "all connections cut, twelve times", bound: kept, most: limit + members*share,
+			strike: w.cut, during: w.cut, mend: w.cut,
+		},
+	})
 }

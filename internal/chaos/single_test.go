@@ -8,29 +8,37 @@ import (
 	"github.com/comporta/comporta/internal/redistest"
 )
 
-func TestSingle(t *testing.T) {
+// What a client may get of its limit where it is asked by all gateways.
+const (
+	exactly  = "limit"
+	kept     = "limit + 5 · ⌈limit / 5⌉"
+	emptied  = "2 · limit + 5 · ⌈limit / 5⌉"
+	trailing = "limit + 5 · ⌈limit / 5⌉ + what no replica had received"
+)
+
+// singleFails are failures of one server.
+func singleFails(t *testing.T, r *report) {
 	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	other := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	f := startFleet(t, server.URL(), server.Prefix, deadline)
-	all := []struct {
-		name string
-		failure
-	}{
-		{"paused", failure{most: limit + members*share, down: true, strike: server.Pause, mend: server.Resume}},
-		{"killed", failure{most: 2*limit + members*share, down: true, lost: true, strike: server.Kill, mend: server.Restart}},
-		{"read-only", failure{most: 2*limit + members*share, down: true, lost: true,
+	r.suffer(t, f, []failure{
+		{name: "Redis hangs (SIGSTOP) and goes on", bound: kept, most: limit + members*share, down: true, strike: server.Pause, mend: server.Resume},
+		{name: "killed, started again empty", bound: emptied, most: 2*limit + members*share, down: true, lost: true, strike: server.Kill, mend: server.Restart},
+		{
+			name: "made a replica of an empty server, and a primary again", bound: emptied, most: 2*limit + members*share, down: true, lost: true,
 			strike: func() { server.MustDo("REPLICAOF", other.Host, strconv.Itoa(other.Port)) },
 			mend:   func() { server.MustDo("REPLICAOF", "NO", "ONE") },
-		}},
-		{"script flush", failure{most: limit, strike: func() { server.MustDo("SCRIPT", "FLUSH") }, mend: func() {}}},
-		{"full", failure{most: limit + members*share, down: true,
+		},
+		{
+			name: "SCRIPT FLUSH, ten times", bound: exactly, most: limit,
+			strike: func() {}, during: func() { server.MustDo("SCRIPT", "FLUSH") }, mend: func() {},
+		},
+		{
+			name: "maxmemory reached, noeviction", bound: kept, most: limit + members*share, down: true,
 			strike: func() { fill(server) },
 			mend:   func() { server.MustDo("CONFIG", "SET", "maxmemory", "0"); server.MustDo("DEL", "filler") },
-		}},
-	}
-	for i, x := range all {
-		t.Run(x.name, func(t *testing.T) { t.Logf("%+v", f.suffer(t, i, x.failure)) })
-	}
+		},
+	})
 }
 
 // fill gives a server more than its maxmemory.
