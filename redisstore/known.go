@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/comporta/comporta"
@@ -34,15 +35,15 @@ type known struct {
 }
 
 type knownShard struct {
-	mu   sync.Mutex
+	mu   sync.RWMutex
 	sets []knownSet
-	_    [32]byte // two shards share no line of memory
+	_    [16]byte // two shards share no line of memory
 }
 
 // A knownSet begins with all that a search reads, a line of memory.
 type knownSet struct {
-	tags    [ways]uint64 // one hash of each key; 0 is a free place
-	used    [ways]int64  // when it was last noted or told
+	tags    [ways]uint64       // one hash of each key; 0 is a free place
+	used    [ways]atomic.Int64 // about when it was last noted or told
 	answers [ways]answer
 }
 
@@ -85,7 +86,7 @@ func (k *known) place(key *comporta.Key) place {
 }
 
 // findLocked is a key's answer and when it was used, nil where it has none.
-func (p *place) findLocked() (*answer, *int64) {
+func (p *place) findLocked() (*answer, *atomic.Int64) {
 	if p.shard.sets == nil {
 		return nil, nil
 	}
@@ -98,15 +99,23 @@ func (p *place) findLocked() (*answer, *int64) {
 	return nil, nil
 }
 
+// touch notes that an answer is used, now and then: a key that many ask for at
+// once is read, not written.
+func touch(used *atomic.Int64, now int64) {
+	if now-used.Load() > int64(10*time.Microsecond) {
+		used.Store(now)
+	}
+}
+
 // oldestLocked empties the place of a set that was used least recently.
-func (p *place) oldestLocked(sets uint64) (*answer, *int64) {
+func (p *place) oldestLocked(sets uint64) (*answer, *atomic.Int64) {
 	if p.shard.sets == nil {
 		p.shard.sets = make([]knownSet, sets)
 	}
 	s := &p.shard.sets[p.set]
 	oldest := 0
 	for i := range ways {
-		if s.used[i] < s.used[oldest] {
+		if s.used[i].Load() < s.used[oldest].Load() {
 			oldest = i
 		}
 	}
@@ -128,7 +137,7 @@ func (k *known) note(key *comporta.Key, rule *comporta.Rule, cost int64, d *comp
 		a, used = p.oldestLocked(k.sets)
 	}
 	a.rule, a.cost, a.replied, a.until, a.decision = rule, cost, replied, 0, *d
-	*used = replied
+	used.Store(replied)
 	switch {
 	case d.Allowed:
 		a.settled = max(a.settled, replied)
@@ -165,13 +174,13 @@ func (k *known) drop(key *comporta.Key, now int64) {
 // key at the same or a smaller cost still holds.
 func (k *known) denied(key *comporta.Key, rule *comporta.Rule, cost, now int64) (d comporta.Decision, ok bool) {
 	p := k.place(key)
-	p.shard.mu.Lock()
-	defer p.shard.mu.Unlock()
+	p.shard.mu.RLock()
+	defer p.shard.mu.RUnlock()
 	a, used := p.findLocked()
 	if a == nil || !a.denies(rule, cost, now) {
 		return d, false
 	}
-	*used = now
+	touch(used, now)
 	a.denial(&d, cost, now)
 	return d, true
 }
@@ -180,8 +189,8 @@ func (k *known) denied(key *comporta.Key, rule *comporta.Rule, cost, now int64) 
 // store told it.
 func (k *known) last(key *comporta.Key, now int64) (d comporta.Decision, age time.Duration, ok bool) {
 	p := k.place(key)
-	p.shard.mu.Lock()
-	defer p.shard.mu.Unlock()
+	p.shard.mu.RLock()
+	defer p.shard.mu.RUnlock()
 	a, _ := p.findLocked()
 	if a == nil {
 		return comporta.Decision{}, 0, false
@@ -210,14 +219,14 @@ func (k *known) answer(takes []comporta.Take, out []comporta.Taken, now int64) b
 
 func (k *known) wouldSay(t *comporta.Take, now int64, d *comporta.Decision) bool {
 	p := k.place(&t.Key)
-	p.shard.mu.Lock()
-	defer p.shard.mu.Unlock()
+	p.shard.mu.RLock()
+	defer p.shard.mu.RUnlock()
 	a, used := p.findLocked()
 	switch {
 	case a == nil:
 		return false
 	case a.denies(t.Rule, t.Cost, now):
-		*used = now
+		touch(used, now)
 		a.denial(d, t.Cost, now)
 		return true
 	case a.allows(t, now):

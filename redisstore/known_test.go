@@ -271,7 +271,7 @@ func TestKnownIsBounded(t *testing.T) {
 	d := denial(time.Second, time.Second, time.Second)
 	k.note(&alice, rule, 1, d, ms, ms)
 	for i := range 20_000 {
-		now := ms + int64(i)
+		now := ms + int64(i)*20_000
 		key := comporta.Key{Limit: "api", Identity: fmt.Sprint("other ", i)}
 		k.note(&key, rule, 1, d, now, now)
 		if _, ok := k.denied(&alice, rule, 1, now); !ok {
@@ -280,8 +280,8 @@ func TestKnownIsBounded(t *testing.T) {
 	}
 	held := 0
 	for i := range k.shards {
-		for _, s := range k.shards[i].sets {
-			for _, tag := range s.tags {
+		for j := range k.shards[i].sets {
+			for _, tag := range k.shards[i].sets[j].tags {
 				if tag != 0 {
 					held++
 				}
