@@ -15,7 +15,9 @@ func boundWords(l *policy.Limit, rule *comporta.Rule) string {
 	if l.Limit.Charge == comporta.Attempts && !l.Limit.Unlimited && l.Limit.Limit > 0 {
 		said += "; refused attempts count too"
 	}
-	if lease := l.Limit.Lease; lease != nil && lease.Most(rule.Full()) > 0 {
+	// A fixed window's bound holds the windows on either side in full: a lease, which
+	// ends with its window, adds nothing to that.
+	if lease := l.Limit.Lease; lease != nil && lease.Most(rule.Full()) > 0 && l.Limit.Algorithm != comporta.FixedWindow {
 		said += "; leases may add up to " + units(l, lease.Most(rule.Full()))
 	}
 	switch l.Mode {

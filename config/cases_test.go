@@ -149,6 +149,11 @@ func TestValuesInTheWrongPlaceAreNotRepeated(t *testing.T) {
 		"password: hunter2",
 		"identities: {api_key: {keys: hunter2}}",
 		"store: {memory: [hunter2]}",
+		"store: {redis: hunter2}",
+		"store: {redis: [hunter2]}",
+		"store: {redis: \"redis://user:hunter2@host:port\"}",
+		"store: {redis: {url: \"rediss://host?hunter2=1\"}}",
+		"store: {redis: {url: \"redis://host\", password: hunter2}}",
 		"limits: hunter2",
 		"limits: [hunter2]",
 	} {
