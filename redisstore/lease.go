@@ -56,6 +56,7 @@ type lease struct {
 	most    int64 // that were left when the store last answered
 	ends    int64 // the first batch's
 	due     int64 // when the goroutine will look; 0 is never
+	renew   int64 // when the last batch is nearly over
 
 	asking bool  // one wish is out at a time
 	again  int64 // no wish before

@@ -201,6 +201,29 @@ func (ls *leases) sendBack(key comporta.Key, rule *comporta.Rule, b batch) {
 	lane.flush()
 }
 
+// LeaseStats are the numbers of a store's leases.
+type LeaseStats struct {
+	// Granted leases hold Leased units in all.
+	Granted, Leased int64
+	// Served are the takes that were answered without asking.
+	Served int64
+	// Returned units went back unused; Lost are those that could not.
+	Returned, Lost int64
+}
+
+func (ls *leases) stats() LeaseStats {
+	st := LeaseStats{
+		Granted: ls.granted.Load(), Leased: ls.leased.Load(), Returned: ls.returned.Load(), Lost: ls.lost.Load(),
+	}
+	for i := range ls.shards {
+		s := &ls.shards[i]
+		s.mu.Lock()
+		st.Served += s.served
+		s.mu.Unlock()
+	}
+	return st
+}
+
 // atOnce is how many keys' leases close gives back at a time.
 const atOnce = 1024
 

@@ -27,14 +27,17 @@ type wish struct {
 }
 
 // wishLocked is the wish that a lease is due for, nil where there is none: units
-// are wanted once half of what the store last left is used, long before the last.
+// are wanted once half of them are used or their time is nearly over, long before
+// the last. Where the store left little that is half of little, so that near
+// exhaustion it is not asked in vain again and again.
 func (ls *leases) wishLocked(l *lease, now int64) *request {
-	if l.asking || now < l.again || 2*l.left > l.most {
+	if l.asking || now < l.again {
 		return nil
 	}
 	l.measureLocked(now)
-	wanted := l.target() - l.left
-	if wanted < 1 || ls.closed.Load() || ls.store.breaker.allow() != nil {
+	wanted := l.target()
+	enough := 2*l.left > min(wanted, l.most) && now < l.renew
+	if enough || wanted == 0 || ls.closed.Load() || ls.store.breaker.allow() != nil {
 		return nil
 	}
 	l.asking = true
@@ -61,8 +64,8 @@ func (l *lease) measureLocked(now int64) {
 
 func (l *lease) tenth() int64 { return int64(l.terms.TTL) / 10 }
 
-// target is how many units to hold: what is used in half a lease's life, unless
-// the policy says a number. Fewer than 2 are not worth a lease.
+// target is how many units to take at once: what is used in half a lease's life,
+// unless the policy says a number. Fewer than 2 are not worth a lease.
 func (l *lease) target() int64 {
 	n := l.terms.Size
 	if n == 0 {
@@ -91,7 +94,8 @@ func (ls *leases) answered(r *request) {
 		l.again = now + l.tenth()
 		return
 	}
-	b := batch{at: w.taken.Receipt.At, left: w.units, most: w.units, ends: sent + w.life()}
+	life, ofWindow := w.life()
+	b := batch{at: w.taken.Receipt.At, left: w.units, most: w.units, ends: sent + life}
 	current := l.rule.Same(w.rule) && l.terms == w.terms
 	if current {
 		l.cell, l.at, l.told, l.replied = w.cell, w.at, w.taken.Decision, now
@@ -112,19 +116,25 @@ func (ls *leases) answered(r *request) {
 	l.left += b.left
 	l.most = l.left
 	l.ends = min(l.ends, b.ends)
+	l.renew = b.ends - life/4
+	if ofWindow { // more of this window would last no longer
+		l.renew = b.ends
+	}
 	ls.lookLocked(l, l.ends)
 }
 
 // life is for how long units may be used, from when the wish was sent on, which
-// was before they were spent: until they are old, or their window ends. It is a
-// thousandth shorter, for clocks that run slow.
-func (w *wish) life() int64 {
+// was before they were spent: until they are old, or until their window ends. It
+// is a thousandth shorter, for clocks that run slow.
+func (w *wish) life() (nanoseconds int64, ofWindow bool) {
 	d := w.terms.TTL
 	if !w.rule.Algorithm().Bucket() {
 		_, end := w.rule.WindowOf(w.at, w.cell.State.Phase)
-		d = min(d, time.Duration(end-w.at)*time.Microsecond)
+		if left := time.Duration(end-w.at) * time.Microsecond; left < d {
+			d, ofWindow = left, true
+		}
 	}
-	return int64(d - (d+999)/1000)
+	return int64(d - (d+999)/1000), ofWindow
 }
 
 // wish packs a wish into the call.

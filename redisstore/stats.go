@@ -13,6 +13,8 @@ type Stats struct {
 	Calls, Takes, Settlements int64
 	// Remembered are requests that were denied without asking.
 	Remembered int64
+	// Leases are of limits with a lease.
+	Leases LeaseStats
 	// ClockFaults are keys whose time had stepped back by more than ten seconds.
 	ClockFaults int64
 	// Replaced are values that were found in keys and were no states.
@@ -50,6 +52,7 @@ func (s *Store) Stats() Stats {
 	defer c.mu.Unlock()
 	return Stats{
 		Calls: c.calls.Load(), Takes: c.takes.Load(), Settlements: c.settlements.Load(), Remembered: c.remembered.Load(),
+		Leases:      s.leases.stats(),
 		ClockFaults: c.faults.Load(), Replaced: c.replaced.Load(), Errors: maps.Clone(c.errors),
 	}
 }

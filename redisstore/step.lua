@@ -688,9 +688,8 @@ local function lease(c, r, k, q, who, wish, held, wanted, most, percent, ttl)
   if part < 1 then part = 1 end
   local n = math.min(wanted, part - held, most - lying - held, floor(left(c, r, q) * percent / 100))
   if n < 1 then n = 0 end
-  others[claims] = put(ENTRY, who, wish, held + n, now + ttl)
   if now + ttl > last then last = now + ttl end
-  ledgers[k] = {v = table.concat(others), last = last}
+  ledgers[k] = {v = table.concat(others) .. put(ENTRY, who, wish, held + n, now + ttl), last = last}
   return n
 end
 
@@ -801,9 +800,19 @@ local function write(...)
   if type(reply) == 'table' and reply.err then failed = failed or reply.err end
 end
 
--- expiry is when a key may go, in seconds: when its state is full again, and up
--- to a second later.
+-- seconds is an expiry in whole ones, up to a second later.
 local texts = {}
+local function seconds(us)
+  local s = given and 3600 + redis.call('TIME')[1] or floor(us / 1000000) + 1
+  local text = texts[s]
+  if not text then
+    text = string.format('%.0f', s)
+    texts[s] = text
+  end
+  return text
+end
+
+-- expiry is when a key may go: when its state is full again.
 local function expiry(c)
   local us
   if c.a <= LEAKY then
@@ -815,13 +824,7 @@ local function expiry(c)
   else
     us = c.newest + c.r.W
   end
-  local s = given and 3600 + redis.call('TIME')[1] or floor(us / 1000000) + 1
-  local text = texts[s]
-  if not text then
-    text = string.format('%.0f', s)
-    texts[s] = text
-  end
-  return text
+  return seconds(us)
 end
 
 for i = 1, cellsN do
@@ -849,8 +852,7 @@ for i = 1, cellsN do
   end
 end
 for k, ledger in pairs(ledgers) do
-  local seconds = given and 3600 + redis.call('TIME')[1] or floor(ledger.last / 1000000) + 1
-  write('SET', KEYS[k], ledger.v, 'EXAT', string.format('%.0f', seconds))
+  write('SET', KEYS[k], ledger.v, 'EXAT', seconds(ledger.last))
 end
 if failed then return redis.error_reply(failed) end
 return put('<d', now) .. table.concat(out, '', 1, outN)
