@@ -28,8 +28,9 @@ var ErrSecret = errors.New("redisstore: the shared secret")
 // kept, by which the others see whether theirs is the same: another, or none, is
 // an error. No error shows a secret.
 //
-// The key has no expiry. A server that may evict it, or comes back empty, must be
-// told it again: see [keepSecret].
+// A made secret has no expiry: without it, what clients were counted by is lost.
+// A fingerprint is there as long as somebody keeps it. A server that evicts one of
+// them or comes back empty must be told again: see [keepSecret].
 func sharedSecret(ctx context.Context, client Client, prefix string, mine []byte) ([]byte, error) {
 	given := len(mine) > 0
 	secret := mine
@@ -37,7 +38,7 @@ func sharedSecret(ctx context.Context, client Client, prefix string, mine []byte
 		secret = make([]byte, secretBytes)
 		rand.Read(secret)
 	}
-	held, err := holdSecret(ctx, client, prefix, keptSecret(secret, given))
+	held, err := holdSecret(ctx, client, prefix, keptSecret(secret, given), given)
 	if err != nil {
 		return nil, err
 	}
@@ -62,12 +63,12 @@ func sharedSecret(ctx context.Context, client Client, prefix string, mine []byte
 }
 
 // keepSecret tells Redis again the secret that sharedSecret returned, should it
-// have lost it; given says that it was mine. An error is also that Redis has come
+// have lost it, and that its fingerprint is to stay; given says that it was mine. An error is also that Redis has come
 // to know another: an instance was started while there was none, and counts by
 // itself until all are started anew.
 func keepSecret(ctx context.Context, client Client, prefix string, secret []byte, given bool) error {
 	kept := keptSecret(secret, given)
-	held, err := holdSecret(ctx, client, prefix, kept)
+	held, err := holdSecret(ctx, client, prefix, kept, given)
 	if err == nil && !hmac.Equal([]byte(held), []byte(kept)) {
 		err = fmt.Errorf("redisstore: the secret in Redis is no longer that of this instance, so that instances count apart: the key %q was lost and made anew; restart all instances, and see that it is not evicted", secretKey(prefix))
 	}
@@ -86,20 +87,34 @@ func keptSecret(secret []byte, given bool) string {
 	return givenSecret + base64.RawStdEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
+// fingerprintStays is for how long a fingerprint stays in Redis that nobody keeps.
+const fingerprintStays = "60000" // ms
+
 // holdSecret puts a value where there is none, and is the one that is there.
-func holdSecret(ctx context.Context, client Client, prefix, value string) (string, error) {
+func holdSecret(ctx context.Context, client Client, prefix, value string, passing bool) (string, error) {
 	key := secretKey(prefix)
+	put := []string{"SET", key, value, "NX"}
+	if passing {
+		put = append(put, "PX", fingerprintStays)
+	}
 	for range 3 {
-		if _, err := client.Do(ctx, key, "SET", key, value, "NX"); err != nil {
+		if _, err := client.Do(ctx, key, put...); err != nil {
 			return "", fmt.Errorf("redisstore: putting the shared secret: %w", err)
 		}
 		reply, err := client.Do(ctx, key, "GET", key)
 		if err != nil {
 			return "", fmt.Errorf("redisstore: reading the shared secret: %w", err)
 		}
-		if held, ok := reply.(string); ok {
-			return held, nil
+		held, ok := reply.(string)
+		if !ok {
+			continue
 		}
+		if passing && held == value {
+			if _, err := client.Do(ctx, key, "PEXPIRE", key, fingerprintStays); err != nil {
+				return "", fmt.Errorf("redisstore: keeping the shared secret: %w", err)
+			}
+		}
+		return held, nil
 	}
 	return "", errors.New("redisstore: the shared secret does not stay in Redis: it may write but not keep; look at maxmemory-policy and at who deletes keys")
 }

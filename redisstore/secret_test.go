@@ -37,6 +37,27 @@ func TestSecretIsMadeOnce(t *testing.T) {
 	}
 }
 
+// A fingerprint goes with the last instance that keeps it.
+func TestFingerprintExpires(t *testing.T) {
+	s := redistest.Start(t)
+	mine := []byte("mine")
+	for range 2 {
+		if _, err := sharedSecret(t.Context(), direct{s}, s.Prefix, mine); err != nil {
+			t.Fatal(err)
+		}
+		if ttl := s.MustDo("PTTL", s.Prefix+":secret").(int64); ttl < 50_000 || ttl > 60_000 {
+			t.Fatalf("it expires in %d ms, want about 60,000", ttl)
+		}
+		s.MustDo("PEXPIRE", s.Prefix+":secret", "5000")
+	}
+	if err := keepSecret(t.Context(), direct{s}, s.Prefix, mine, true); err != nil {
+		t.Fatal(err)
+	}
+	if ttl := s.MustDo("PTTL", s.Prefix+":secret").(int64); ttl < 50_000 {
+		t.Fatalf("it expires in %d ms although it is kept", ttl)
+	}
+}
+
 func TestSecretsMustAgree(t *testing.T) {
 	s := redistest.Start(t)
 	first, second := []byte("the first instance's secret"), []byte("the second instance's secret")

@@ -64,6 +64,7 @@ type Store struct {
 	known     *known
 	leases    *leases
 	counters  counters
+	beats     atomic.Int64
 	secret    atomic.Pointer[heldSecret]
 	offset    atomic.Int64 // server's time less the monotonic clock, in µs
 
@@ -80,6 +81,14 @@ func New(client Client, o Options) (*Store, error) {
 	}
 	if strings.ContainsAny(o.Prefix, "{}") {
 		return nil, errors.New("redisstore: a prefix may not have braces: they say which part of a key makes its slot in a cluster")
+	}
+	for _, d := range []time.Duration{o.Timeout, o.Probe, o.Heartbeat} {
+		if d < 0 {
+			return nil, fmt.Errorf("redisstore: a timeout, probe or heartbeat of %v: at least 0, which is the default", d)
+		}
+	}
+	if o.MaxKnown < 0 || o.MaxLogEntries < 0 || o.Batch < 0 || o.Batch > mostKeys || o.Failures < 0 {
+		return nil, fmt.Errorf("redisstore: a number of the options is out of range: each is at least 0, which is the default, and batch at most %d", mostKeys)
 	}
 	s := &Store{
 		client: client, cluster: client.Cluster(), now: o.Now, logger: o.Logger,
@@ -104,7 +113,7 @@ func New(client Client, o Options) (*Store, error) {
 	s.offset.Store(began.UnixMicro())
 	s.instances = newInstances(instancesOptions{
 		client: client, prefix: s.prefix, every: either(o.Heartbeat, time.Second), deadline: s.timeout, now: monotonic,
-		heard: func(server, sent, _ int64) { s.offset.Store(server - sent/1000) },
+		heard: s.heard,
 	})
 	s.breaker = newBreaker(breakerOptions{
 		failures: either(o.Failures, 5), every: either(o.Probe, 200*time.Millisecond), deadline: s.timeout, now: monotonic,
@@ -140,6 +149,14 @@ func (s *Store) Close() error {
 	s.instances.close()
 	s.breaker.close()
 	return nil
+}
+
+// heard is told the server's time at each heartbeat.
+func (s *Store) heard(server, sent, _ int64) {
+	s.offset.Store(server - sent/1000)
+	if s.beats.Add(1)%10 == 0 {
+		s.keepSecret()
+	}
 }
 
 // Secret is the one secret of all instances of the prefix: mine where it is
