@@ -58,23 +58,32 @@ func (e *examination) clock(ctx context.Context) {
 	began := now()
 	reply, err := e.do(ctx, "TIME")
 	took := now().Sub(began)
-	parts, ok := reply.([]any)
-	if err != nil || !ok || len(parts) != 2 {
+	if err != nil {
 		e.failed("clock", Fail, err)
 		return
 	}
-	s, _ := parts[0].(string)
-	us, _ := parts[1].(string)
-	seconds, err := strconv.ParseInt(s, 10, 64)
-	rest, err2 := strconv.ParseInt(us, 10, 64)
-	if err != nil || err2 != nil {
-		e.say("clock", Fail, "", "the server's TIME is no time")
+	server, ok := timeOf(reply)
+	if !ok {
+		e.say("clock", Fail, "use Redis 6.2 or Valkey 7.2, or later", "the server's TIME is no time")
 		return
 	}
-	differ := time.Unix(seconds, rest*1000).Sub(began.Add(took / 2)).Round(time.Millisecond)
+	differ := server.Sub(began.Add(took / 2)).Round(time.Millisecond)
 	if differ.Abs() > maxDifference {
 		e.say("clock", Warn, "set both by NTP", "the server's clock is %v from this machine's: limits go by the server's, logs and the time of day in X-RateLimit-Reset by this one's", differ)
 		return
 	}
 	e.say("clock", OK, "", "the server's is %v from this machine's", differ)
+}
+
+// timeOf reads the reply to TIME: seconds and microseconds.
+func timeOf(reply any) (t time.Time, ok bool) {
+	parts, _ := reply.([]any)
+	if len(parts) != 2 {
+		return t, false
+	}
+	first, _ := parts[0].(string)
+	second, _ := parts[1].(string)
+	s, err := strconv.ParseInt(first, 10, 64)
+	us, err2 := strconv.ParseInt(second, 10, 64)
+	return time.Unix(s, us*1000), err == nil && err2 == nil
 }
