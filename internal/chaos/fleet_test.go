@@ -49,7 +49,8 @@ limits:
 type fleet struct {
 	gateways []*gateway
 	url      string       // of the load balancer
-	reached  atomic.Int64 // the upstream
+	answered atomic.Int64 // requests
+	logged   int64        // of these, as far as access logs were read
 	client   *http.Client
 	probes   *http.Client // for health and metrics
 }
@@ -83,7 +84,6 @@ func startFleet(t testing.TB, store, prefix string, timeout time.Duration) *flee
 		probes: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2}, Timeout: time.Second},
 	}
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		f.reached.Add(1)
 		_, _ = io.WriteString(w, "hello\n")
 	}))
 	t.Cleanup(up.Close)

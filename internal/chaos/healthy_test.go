@@ -19,18 +19,16 @@ func healthy(t *testing.T, r *report) {
 	f := startFleet(t, server.URL(), server.Prefix, patient)
 	const clients = 5
 	client := func(i int) string { return fmt.Sprint("198.51.100.", i%clients) }
-	asked := 0
 	for _, path := range []string{"/local/", "/log/", "/counter/", "/bucket/"} {
 		got := f.burst(50, clients*2*limit, func(i int) ask { return ask{path: path, client: client(i)} })
 		got.only(t, path, http.StatusOK, http.StatusTooManyRequests)
-		asked += len(got)
 		for i := range clients {
 			if n := got.of(path, client(i)).count(http.StatusOK); n != limit {
 				t.Errorf("%s: %d of a client passed, want %d", path, n, limit)
 			}
 		}
 	}
-	limited, _ := split(f.waits(t, asked))
+	limited, _ := split(f.waits(t, time.Time{}))
 	r.rows = append(r.rows, row{"nothing", exactly, [4]string{
 		fmt.Sprint(limit), milliseconds(quantile(limited, 0.99)) + " / " + milliseconds(quantile(limited, 1)), "–", "–",
 	}})

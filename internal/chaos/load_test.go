@@ -112,6 +112,7 @@ func (f *fleet) do(q ask) answer {
 		a.status, a.store, a.later = res.StatusCode, res.Header.Get("Comporta-Store"), res.Header.Get("Retry-After")
 		_, err = io.Copy(io.Discard, res.Body)
 		res.Body.Close()
+		f.answered.Add(1)
 	}
 	a.took, a.err = time.Since(a.begun), err
 	return a

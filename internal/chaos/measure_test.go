@@ -17,20 +17,26 @@ import (
 // log: the time in the gateway without that of the upstream.
 type wait struct {
 	path  string
-	at    time.Time
+	begun time.Time
 	took  time.Duration
 	limit bool // it had to ask for limits
 }
 
-// waits reads on in the access logs until there are so many requests in them.
-func (f *fleet) waits(t testing.TB, requests int) (all []wait) {
+// waits are those of requests that began since an instant. It reads on in the
+// access logs until all that was answered is there.
+func (f *fleet) waits(t testing.TB, since time.Time) (all []wait) {
 	t.Helper()
 	redistest.Until(t, 5*time.Second, func() error { // they are written every second
 		for _, g := range f.gateways {
-			all = append(all, g.waits(t)...)
+			for _, w := range g.waits(t) {
+				f.logged++
+				if w.begun.After(since) {
+					all = append(all, w)
+				}
+			}
 		}
-		if len(all) < requests {
-			return fmt.Errorf("the access logs have %d requests of %d", len(all), requests)
+		if answered := f.answered.Load(); f.logged < answered {
+			return fmt.Errorf("the access logs have %d requests of %d", f.logged, answered)
 		}
 		return nil
 	})

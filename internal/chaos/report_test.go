@@ -55,6 +55,7 @@ func TestReliability(t *testing.T) {
 		{"network", networkFails},
 		{"sentinel", sentinelFails},
 		{"cluster", clusterFails},
+		{"leases", leaseFails},
 	}
 	r, ran := &report{}, 0
 	for _, g := range groups {

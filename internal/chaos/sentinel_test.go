@@ -8,16 +8,44 @@ import (
 	"github.com/comporta/comporta/internal/redistest"
 )
 
-// sentinelFails is a failover that sentinels decide on.
+// sentinelFails are failures of a primary with replicas and sentinels.
 func sentinelFails(t *testing.T, r *report) {
 	s := redistest.StartSentinel(t)
 	f := startFleet(t, s.URL(), "chaos", deadline)
-	old := s.Primary()
-	r.suffer(t, f, []failure{{
-		name: "primary killed, Sentinel promotes a replica", bound: trailing, most: limit + members*share, down: true, trails: true,
-		strike: func() { follow(t, old, s.Servers); old.Kill() },
-		mend:   func() { s.AwaitFailover(old) },
-	}})
+	primary := s.Primary()
+	r.suffer(t, f, []failure{
+		{
+			name: "replicas hang, `min-replicas-to-write 1`", bound: kept, most: limit + members*share, down: true,
+			strike: func() {
+				primary.MustDo("CONFIG", "SET", "min-replicas-to-write", "1")
+				primary.MustDo("CONFIG", "SET", "min-replicas-max-lag", "1")
+				for _, replica := range s.Servers[1:] {
+					replica.Pause()
+				}
+				redistest.Until(t, patient, func() error { return replicated(primary, "0") })
+			},
+			mend: func() {
+				for _, replica := range s.Servers[1:] {
+					replica.Resume()
+				}
+				redistest.Until(t, patient, func() error { return replicated(primary, "2") })
+				primary.MustDo("CONFIG", "SET", "min-replicas-to-write", "0")
+			},
+		},
+		{
+			name: "primary killed, Sentinel promotes a replica", bound: trailing, most: limit + members*share, down: true, trails: true,
+			strike: func() { follow(t, primary, s.Servers); primary.Kill() },
+			mend:   func() { s.AwaitFailover(primary) },
+		},
+	})
+}
+
+// replicated says whether a primary finds so many replicas near enough.
+func replicated(primary *redistest.Server, want string) error {
+	if got := field(primary, "min_slaves_good_slaves"); got != want {
+		return fmt.Errorf("it finds %s replicas near, not %s", got, want)
+	}
+	return nil
 }
 
 // follow waits until its replicas have what a primary holds now.
