@@ -5,6 +5,11 @@ missing=()
 command -v wrk >/dev/null || missing+=(wrk)
 command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || missing+=(nginx-light)
 command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || missing+=(haproxy)
+command -v redis-server >/dev/null || command -v valkey-server >/dev/null || missing+=(redis-server)
+# Valkey beside it where apt knows it: COMPORTA_REDIS_SERVER says which to test against.
+if [ "$(id -u)" -eq 0 ] && ! command -v valkey-server >/dev/null && apt-cache show valkey-server >/dev/null 2>&1; then
+	missing+=(valkey-server)
+fi
 [ ${#missing[@]} -eq 0 ] && exit 0
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
 	echo "missing: ${missing[*]}; install them (on Debian: sudo apt-get install ${missing[*]}) and try again" >&2

@@ -3,6 +3,7 @@ package redistest
 import (
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 )
@@ -13,7 +14,7 @@ type Proxy struct {
 	Addr string
 
 	to  atomic.Pointer[string]
-	cut atomic.Bool
+	cut atomic.Pointer[string]
 }
 
 // StartProxy starts a proxy that leads to an address.
@@ -26,6 +27,7 @@ func StartProxy(t testing.TB, to string) *Proxy {
 	t.Cleanup(func() { l.Close() })
 	p := &Proxy{Addr: l.Addr().String()}
 	p.Lead(to)
+	p.Cut("")
 	go func() {
 		for {
 			client, err := l.Accept()
@@ -41,10 +43,10 @@ func StartProxy(t testing.TB, to string) *Proxy {
 // Lead makes new connections lead to another address. Those that are stay.
 func (p *Proxy) Lead(to string) { p.to.Store(&to) }
 
-// Cut says whether connections end where a reply would come: the server has
-// carried the command out, and the client does not hear of it. The first reply
-// on a connection, to the greeting, always comes.
-func (p *Proxy) Cut(cut bool) { p.cut.Store(cut) }
+// Cut ends each connection on which a request has this word in it, where the
+// reply would come: the server has carried the request out, and the client does
+// not hear of it. "" ends none.
+func (p *Proxy) Cut(word string) { p.cut.Store(&word) }
 
 // join passes on what client and server say until one of them ends.
 func (p *Proxy) join(client net.Conn) {
@@ -54,18 +56,29 @@ func (p *Proxy) join(client net.Conn) {
 		return
 	}
 	defer server.Close()
+	var doomed atomic.Bool
 	go func() {
-		_, _ = io.Copy(server, client)
-		server.Close()
+		defer server.Close()
+		_ = pass(server, client, func(request string) bool {
+			if word := *p.cut.Load(); word != "" && strings.Contains(request, word) {
+				doomed.Store(true)
+			}
+			return true
+		})
 	}()
-	reply := make([]byte, 64<<10)
-	for greeted := false; ; greeted = true {
-		n, err := server.Read(reply)
-		if err != nil || greeted && p.cut.Load() {
-			return
+	_ = pass(client, server, func(string) bool { return !doomed.Load() })
+}
+
+// pass copies as long as there is something to copy that may pass.
+func pass(to io.Writer, from io.Reader, may func(text string) bool) error {
+	text := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(text)
+		if err != nil || !may(string(text[:n])) {
+			return err
 		}
-		if _, err := client.Write(reply[:n]); err != nil {
-			return
+		if _, err := to.Write(text[:n]); err != nil {
+			return err
 		}
 	}
 }

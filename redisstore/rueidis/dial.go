@@ -58,15 +58,3 @@ func (c *conn) settle() {
 		c.session.making.Add(-1)
 	}
 }
-
-// greet connects to all servers of a cluster, before calls need them.
-func (s *session) greet() {
-	for _, client := range s.client.Nodes() {
-		if s.enter() {
-			go func() {
-				client.Do(context.Background(), client.B().Ping().Build())
-				s.leave()
-			}()
-		}
-	}
-}

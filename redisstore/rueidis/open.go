@@ -112,7 +112,7 @@ func (c *Client) openLocked() {
 		defer c.mu.Unlock()
 		switch {
 		case err != nil:
-			a.err = failure(err)
+			a.err = err
 		case c.closed:
 			s.leave()
 			a.err = errClosed

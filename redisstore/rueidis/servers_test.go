@@ -3,6 +3,7 @@ package rueidis_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,5 +121,13 @@ func TestSentinels(t *testing.T) {
 		t.Error("sentinels that know no such primary gave one")
 	} else {
 		t.Log(err)
+	}
+}
+
+func TestAServerIsNoCluster(t *testing.T) {
+	s := redistest.Start(t)
+	c := open(t, "redis-cluster://"+s.Addr)
+	if _, err := c.Do(t.Context(), "a", "GET", "a"); err == nil || !strings.Contains(err.Error(), "cluster support disabled") {
+		t.Errorf("got %v", err)
 	}
 }

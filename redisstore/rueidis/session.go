@@ -25,22 +25,6 @@ type session struct {
 	trouble atomic.Bool  // a connection or a call failed, and no reply came since
 }
 
-// open makes a session with a connection.
-func open(option rueidis.ClientOption) (*session, error) {
-	s := &session{}
-	s.users.Store(1)
-	option.DialCtxFn = s.dial
-	client, err := rueidis.NewClient(option)
-	if err != nil {
-		if client != nil {
-			client.Close()
-		}
-		return nil, err
-	}
-	s.client = client
-	return s, nil
-}
-
 // enter says that a call begins; false where the session has ended.
 func (s *session) enter() bool {
 	for {
