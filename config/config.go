@@ -28,6 +28,7 @@ type Config struct {
 
 	addresses addresses
 	secret    *identity.Secret // of all the policy's sources
+	hashes    bool             // a source hashes what clients send
 }
 
 // A Server says where the gateway listens, what stands behind it, and how long

@@ -215,6 +215,7 @@ func (r *reader) perHeader(n *node) identity.Source {
 	if !ok {
 		return nil
 	}
+	r.config.hashes = true
 	source, err := identity.NewHeader(said, r.config.secret)
 	if err != nil {
 		wrong, hint := splitHint(err.Error(), "write it like X-API-Key")
@@ -234,6 +235,7 @@ func (r *reader) perPath(n, per, match *node, patterns []*policy.Pattern) identi
 	if !ok {
 		return nil
 	}
+	r.config.hashes = true
 	source, err := identity.NewPath(said, r.config.secret)
 	if err != nil {
 		wrong, hint := splitHint(err.Error(), "write it like id")

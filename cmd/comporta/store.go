@@ -102,7 +102,7 @@ type secretary struct {
 // How long a start waits for Redis where there is no secret without it, and how
 // often it asks.
 const (
-	startPatience = 10 * time.Second
+	startPatience = 5 * time.Second
 	askEvery      = 200 * time.Millisecond
 )
 

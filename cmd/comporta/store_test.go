@@ -146,7 +146,7 @@ func TestGatewaysShareRedis(t *testing.T) {
 const sharedPolicy = `server: {upstream: "%s"}
 store: {redis: {url: "%s", on_error: %s}}
 secret_file: "%s"
-limits: [{name: a, per: address, limit: 3/h}]
+limits: [{name: a, per: {header: X-Key}, limit: 3/h}]
 `
 
 // With a secret file a gateway starts without Redis, counts by itself, and goes
@@ -160,7 +160,7 @@ func TestAGatewayStartsWithoutRedis(t *testing.T) {
 	g.logged(t, "starting without it")
 	codes := ""
 	for range 4 {
-		status, _ := get(t, url)
+		status, _ := get(t, url, "X-Key", "a")
 		codes += fmt.Sprint(status, " ")
 	}
 	if codes != "200 200 200 429 " {
@@ -179,6 +179,23 @@ func TestAGatewayStartsWithoutRedis(t *testing.T) {
 	})
 }
 
+// Who counts by addresses alone has nothing to agree on, and never waits.
+func TestAStartWithoutSecretsDoesNotWait(t *testing.T) {
+	g := serve(t, "--upstream", upstream(t), "--limit", "3/h", "--store", "redis://127.0.0.1:1")
+	url := g.url(t)
+	codes := ""
+	for range 4 {
+		status, _ := get(t, url)
+		codes += fmt.Sprint(status, " ")
+	}
+	if codes != "200 200 200 429 " {
+		t.Errorf("by itself: %s", codes)
+	}
+	if said := g.errs.String(); strings.Contains(said, "waiting for it") {
+		t.Errorf("it waited:\n%s", said)
+	}
+}
+
 func TestAnotherSecretIsAnErrorAtTheStart(t *testing.T) {
 	s := redistest.Start(t)
 	up := upstream(t)
@@ -192,17 +209,17 @@ func TestAnotherSecretIsAnErrorAtTheStart(t *testing.T) {
 	}
 }
 
-// Without a secret file there is no telling the clients apart before Redis is
+// Without a secret file there is no telling apart what clients send before Redis is
 // there: the start waits, and then says what to do.
 func TestAStartWaitsForRedis(t *testing.T) {
 	s := redistest.Start(t)
 	s.Kill()
-	g := serve(t, "--upstream", upstream(t), "--limit", "3/h", "--store", s.URL())
+	g := serve(t, "--upstream", upstream(t), "--limit", "3/h", "--per", "header:X-Key", "--store", s.URL())
 	g.logged(t, "waiting for it")
 	s.Restart()
 	g.url(t)
 
-	gone := serve(t, "--upstream", upstream(t), "--limit", "3/h", "--store", "redis://:hunter2@127.0.0.1:1")
+	gone := serve(t, "--upstream", upstream(t), "--limit", "3/h", "--per", "header:X-Key", "--store", "redis://:hunter2@127.0.0.1:1")
 	code := <-gone.ended
 	gone.ended <- code
 	if said := gone.errs.String(); code != 1 || !strings.Contains(said, "comporta: redis at redis://:***@127.0.0.1:1 cannot be reached: nothing listens at the address; start the server") ||
