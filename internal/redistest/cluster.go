@@ -29,7 +29,7 @@ func StartCluster(t testing.TB, args ...string) *Cluster {
 		"--repl-ping-replica-period", "1",
 	}, args)
 	for range 6 {
-		c.Nodes = append(c.Nodes, start(t, args...))
+		c.Nodes = append(c.Nodes, StartOwn(t, args...))
 	}
 	for i, n := range c.Nodes {
 		n.MustDo("CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1))

@@ -49,7 +49,7 @@ func TestAServerPausesResumesAndStartsEmpty(t *testing.T) {
 func TestServersEndWithAKilledTest(t *testing.T) {
 	const word = "COMPORTA_TEST_VICTIM"
 	if os.Getenv(word) != "" {
-		fmt.Println("pid", redistest.Start(t, "--hz", "10").PID())
+		fmt.Println("pid", redistest.StartOwn(t).PID())
 		select {} // until killed
 	}
 	victim := exec.Command(os.Args[0], "-test.run=^TestServersEndWithAKilledTest$", "-test.v")

@@ -28,11 +28,11 @@ type Sentinels struct {
 func StartSentinel(t testing.TB, args ...string) *Sentinels {
 	t.Helper()
 	s := &Sentinels{t: t}
-	primary := start(t, args...)
+	primary := StartOwn(t, args...)
 	s.Servers = []*Server{primary}
 	follow := slices.Concat([]string{"--replicaof", primary.Host + " " + strconv.Itoa(primary.Port)}, args)
 	for range 2 {
-		s.Servers = append(s.Servers, start(t, follow...))
+		s.Servers = append(s.Servers, StartOwn(t, follow...))
 	}
 	for _, replica := range s.Servers[1:] {
 		Until(t, 2*patience, func() error { return follows(replica) })

@@ -45,11 +45,12 @@ func Start(t testing.TB, args ...string) *Server {
 	if external := os.Getenv("COMPORTA_TEST_REDIS"); external != "" && len(args) == 0 {
 		return borrow(t, external)
 	}
-	return start(t, args...)
+	return StartOwn(t, args...)
 }
 
-// start starts a server of our own.
-func start(t testing.TB, args ...string) *Server {
+// StartOwn starts a server that is the test's alone: to be paused or ended, or for
+// keys without Prefix.
+func StartOwn(t testing.TB, args ...string) *Server {
 	t.Helper()
 	return begin(t, func(port int) []string {
 		return slices.Concat([]string{

@@ -98,7 +98,7 @@ func TestRepliesAreOfFourKinds(t *testing.T) {
 }
 
 func TestAPausedServerCostsTheDeadline(t *testing.T) {
-	s := redistest.Start(t, "--hz", "10")
+	s := redistest.StartOwn(t)
 	c := single(t, s.Addr)
 	heals(t, c, time.Second, "a")
 	s.Pause()
@@ -116,7 +116,7 @@ func TestAPausedServerCostsTheDeadline(t *testing.T) {
 }
 
 func TestACommandThatMayHaveRunIsNotSentAgain(t *testing.T) {
-	s := redistest.Start(t, "--hz", "10")
+	s := redistest.StartOwn(t)
 	proxy := redistest.StartProxy(t, s.Addr)
 	c := single(t, proxy.Addr)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -134,7 +134,7 @@ func TestACommandThatMayHaveRunIsNotSentAgain(t *testing.T) {
 
 // A name that leads from a server that became a replica to the new primary.
 func TestAReplicaAtTheAddressIsLeft(t *testing.T) {
-	old, fresh := redistest.Start(t, "--hz", "10"), redistest.Start(t, "--hz", "10")
+	old, fresh := redistest.StartOwn(t), redistest.StartOwn(t)
 	proxy := redistest.StartProxy(t, old.Addr)
 	c := single(t, proxy.Addr)
 	heals(t, c, time.Second, "a")

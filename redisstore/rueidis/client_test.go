@@ -90,7 +90,7 @@ func TestRepliesAreOfFourKinds(t *testing.T) {
 }
 
 func TestAPausedServerCostsTheDeadlineAndNoMore(t *testing.T) {
-	s := redistest.Start(t, "--hz", "10")
+	s := redistest.StartOwn(t)
 	c := open(t, s.URL())
 	heals(t, c, time.Second, "a")
 	before := runtime.NumGoroutine()
@@ -122,7 +122,7 @@ func TestAPausedServerCostsTheDeadlineAndNoMore(t *testing.T) {
 }
 
 func TestACommandThatMayHaveRunIsNotSentAgain(t *testing.T) {
-	s := redistest.Start(t, "--hz", "10")
+	s := redistest.StartOwn(t)
 	proxy := redistest.StartProxy(t, s.Addr)
 	c := open(t, "redis://"+proxy.Addr)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -139,7 +139,7 @@ func TestACommandThatMayHaveRunIsNotSentAgain(t *testing.T) {
 }
 
 func TestAServerThatStartsLateIsFound(t *testing.T) {
-	s := redistest.Start(t, "--hz", "10")
+	s := redistest.StartOwn(t)
 	s.Kill()
 	c := open(t, s.URL())
 	for range 3 {
@@ -158,7 +158,7 @@ func TestAServerThatStartsLateIsFound(t *testing.T) {
 
 // A name that leads from a server that became a replica to the new primary.
 func TestAReplicaAtTheAddressIsLeft(t *testing.T) {
-	old, fresh := redistest.Start(t, "--hz", "10"), redistest.Start(t, "--hz", "10")
+	old, fresh := redistest.StartOwn(t), redistest.StartOwn(t)
 	proxy := redistest.StartProxy(t, old.Addr)
 	c := open(t, "redis://"+proxy.Addr)
 	heals(t, c, time.Second, "a")
@@ -217,7 +217,7 @@ func TestClosedIsClosed(t *testing.T) {
 // rueidis makes a connection in the time of the call that finds it broken, and
 // lets all others wait for that.
 func TestAConnectionThatIsBeingMadeHoldsUpNobody(t *testing.T) {
-	s := redistest.Start(t, "--hz", "10")
+	s := redistest.StartOwn(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
