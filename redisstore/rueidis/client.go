@@ -57,9 +57,9 @@ func Open(a *redisstore.Address, o Options) (*Client, error) {
 // round trips. A call is given up when ctx ends, and fails at once while there is
 // no connection and the last attempt to make one failed.
 //
-// It keeps args no longer than it takes; the strings in it must not change as
-// long as the server may still be sent them, which is as long as Options.Silence
-// after ctx has ended.
+// Give ctx a deadline: its being cancelled before that is not noticed by a call
+// that is alone on its connection. The list of args may be used again at once, but
+// the bytes of its strings may still be sent for Options.Silence after ctx ended.
 func (c *Client) Do(ctx context.Context, key string, args ...string) (any, error) {
 	if err := check(args); err != nil {
 		return nil, err
