@@ -1,0 +1,11 @@
+package redisstore
+
+import "github.com/comporta/comporta"
+
+// Quiet waits until no wish and nothing that goes back is on its way.
+func (s *Store) Quiet() { s.leases.out.Wait() }
+
+// Held is how many units of a key lie here.
+func (s *Store) Held(key comporta.Key) int64 { return s.leases.held(&key) }
+
+func (s *Store) LedgerOf(k comporta.Key) string { return s.ledgerOf(k) }
