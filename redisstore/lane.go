@@ -16,7 +16,7 @@ const (
 	// slow is for how long no call was sent when another may go out all the same, up
 	// to callsMost: a server that is far away is asked more often at a time.
 	slow      = int64(500 * time.Microsecond)
-	callsMost = 64
+	callsMost = 16
 )
 
 // A lane sends requests to one server, or in a cluster those of some slots, in
@@ -143,7 +143,7 @@ func (l *lane) send(c *call) {
 
 	l.mu.Lock()
 	l.calls--
-	next := l.pickLocked(replied)
+	next := l.dueLocked()
 	l.mu.Unlock()
 	if next != nil {
 		go l.send(next)

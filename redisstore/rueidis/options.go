@@ -54,8 +54,14 @@ func options(a *redisstore.Address, o Options) (rueidis.ClientOption, error) {
 		// A command whose connection broke may have run: it is never sent again.
 		DisableRetry: true,
 		DisableCache: true,
-		// One connection to each server gathers the most calls into one round trip.
-		PipelineMultiplex: -1,
+		// A store gathers requests into calls by itself and has few of them out, each
+		// on a connection of its own: for a lone caller twice as quick as a pipeline. In
+		// a cluster it has a call out for many slots; there one connection to each
+		// server gathers them.
+		DisableAutoPipelining: a.Kind != redisstore.Cluster,
+		BlockingPoolCleanup:   time.Minute,
+		BlockingPoolMinSize:   2,
+		PipelineMultiplex:     -1,
 		// Both protocols know all that we need; the second has fewer kinds of reply.
 		AlwaysRESP2: true,
 
