@@ -102,15 +102,19 @@ func (ls *leases) shard(key *comporta.Key) *leaseShard {
 	return &ls.shards[maphash.Comparable(ls.seed, *key)%shards]
 }
 
-// leasable says whether a take may be served from a lease.
+// leasable says whether units for a take may lie here.
 func leasable(t comporta.Take) bool {
-	return t.Rule.Limit().Lease != nil && t.Cost > 0 && !t.Shadow && t.Rule.Counting()
+	return t.Rule.Limit().Lease != nil && !t.Shadow && t.Rule.Counting()
 }
 
 // take takes from what is at hand and tells the decision. It is false where that
 // is not enough: then the store decides. Either way a wish for more may go out; with
-// the next that is asked if it is false, else in the background.
+// the next that is asked if it is false, else in the background. Only the store
+// answers peeks.
 func (ls *leases) take(t *comporta.Take, out *comporta.Taken) bool {
+	if t.Cost == 0 {
+		return false
+	}
 	now := ls.now()
 	s := ls.shard(&t.Key)
 	s.mu.Lock()

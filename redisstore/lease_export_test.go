@@ -9,3 +9,6 @@ func (s *Store) Quiet() { s.leases.out.Wait() }
 func (s *Store) Held(key comporta.Key) int64 { return s.leases.held(&key) }
 
 func (s *Store) LedgerOf(k comporta.Key) string { return s.ledgerOf(k) }
+
+// Leases is of how many keys there are leases, or rates.
+func (s *Store) Leases() int { return int(s.leases.size.Load()) }

@@ -46,14 +46,21 @@ func (s *Store) takeLeased(ctx context.Context, takes []comporta.Take, out []com
 
 // askLeased asks the store, and lets the wishes go with that which the takes led to.
 func (s *Store) askLeased(ctx context.Context, takes []comporta.Take, out []comporta.Taken) error {
+	var room [4]int64
+	held := append(room[:0], make([]int64, len(takes))...)
+	for i := range takes {
+		if leasable(takes[i]) {
+			held[i] = s.leases.held(&takes[i].Key)
+		}
+	}
 	err := s.decide(ctx, takes, out)
 	for i := range takes {
 		if !leasable(takes[i]) {
 			continue
 		}
 		s.laneOf(&request{}, takes[i].Key.Identity).flush()
-		if err == nil { // what lies here is not spent for this instance
-			out[i].Remaining = min(out[i].Limit, out[i].Remaining+s.leases.held(&takes[i].Key))
+		if err == nil { // what lay here is spent in the store, and not for this instance
+			out[i].Remaining = min(out[i].Limit, out[i].Remaining+held[i])
 		}
 	}
 	return err
