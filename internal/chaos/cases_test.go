@@ -79,6 +79,7 @@ func awaitTime(t *testing.T, server *redistest.Server, at time.Time) {
 // TestSteadyTrafficIsNeverRefused where it stays under its limit, at the edges of
 // windows neither: a count and its expiry are one.
 func TestSteadyTrafficIsNeverRefused(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := openStore(t, server.URL(), redisstore.Options{Prefix: server.Prefix})
 	var all sync.WaitGroup
@@ -104,6 +105,7 @@ func TestSteadyTrafficIsNeverRefused(t *testing.T) {
 // TestAnHourOfSteadyTraffic: 10 a minute, one call each 10 s: the expiry of a
 // window is not put off by each call.
 func TestAnHourOfSteadyTraffic(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	now := time.Unix(1_700_000_000, 0)
 	s := openStore(t, server.URL(), redisstore.Options{Prefix: server.Prefix, Now: func() time.Time { return now }})
@@ -118,6 +120,7 @@ func TestAnHourOfSteadyTraffic(t *testing.T) {
 
 // TestKeysLiveForTwoWindowsAtMost, and a second: nothing needs to know more.
 func TestKeysLiveForTwoWindowsAtMost(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := openStore(t, server.URL(), redisstore.Options{Prefix: server.Prefix})
 	const window = time.Minute
@@ -155,6 +158,7 @@ func scan(server *redistest.Server) (keys []string) {
 // TestASlidingCounterKeepsTheWindowBefore: 9 in 1.8 s, used up at the start of a
 // window; 0.7 s into the next one 9 · 1.1/1.8 = 5.5 of them still count, and 3 pass.
 func TestASlidingCounterKeepsTheWindowBefore(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := openStore(t, server.URL(), redisstore.Options{Prefix: server.Prefix})
 	const window = 1800 * time.Millisecond

@@ -20,7 +20,7 @@ func healthy(t *testing.T, r *report) {
 	const clients = 4 // so that each is asked by all gateways
 	client := func(i int) string { return fmt.Sprint("198.51.100.", i%clients) }
 	for _, path := range []string{"/local/", "/log/", "/counter/", "/bucket/"} {
-		got := f.burst(50, clients*3*limit, func(i int) ask { return ask{path: path, client: client(i)} })
+		got := f.burst(50, clients*2*limit, func(i int) ask { return ask{path: path, client: client(i)} })
 		got.only(t, path, http.StatusOK, http.StatusTooManyRequests)
 		for i := range clients {
 			if n := got.of(path, client(i)).count(http.StatusOK); n != limit {

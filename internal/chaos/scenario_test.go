@@ -56,7 +56,7 @@ func (f *fleet) suffer(t *testing.T, number int, x failure) cost {
 	began := time.Now()
 	load := f.stream(500, func(i int) ask {
 		once := fmt.Sprintf("198.19.%d.%d", number, i%256) // passes 100 times before it is refused
-		switch i % 11 { // no multiple of the gateways, so that each gets all
+		switch i % 11 {                                    // no multiple of the gateways, so that each gets all
 		case 0, 1, 2:
 			return ask{path: "/local/", client: half}
 		case 3, 4, 5:
@@ -140,10 +140,12 @@ func (f *fleet) suffer(t *testing.T, number int, x failure) cost {
 		t.Errorf("the last decision without the store was given %v after it was back, and it was seen up after %v; want %v", got.back, up.Sub(mended), exact)
 	}
 	got.p99, got.most = quantile(limited, 0.99), quantile(limited, 1)
-	if bound := deadline + jitter + quantile(noise, 1); got.p99 > bound || got.most > bound+deadline {
+	// At the start of an outage some three in a hundred wait, so that p99 is of these.
+	// A machine may hold up single ones.
+	if got.p99 > deadline+jitter+quantile(noise, 1) || got.most > 10*deadline {
 		t.Errorf("requests waited %v (p99) and %v at most for limits, want %v; those without limits %v", got.p99, got.most, deadline, quantile(noise, 1))
 	}
-	if got.grown > 16<<20 || more > goroutines+200 {
+	if got.grown > 32<<20 || more > goroutines+200 {
 		t.Errorf("a gateway grew by %d bytes, from %d to %d goroutines", got.grown, goroutines, more)
 	}
 	f.exactly(t, 2*number+1)
