@@ -75,14 +75,14 @@ func TestRepliesAreOfFourKinds(t *testing.T) {
 			{[]string{"STRLEN", s.Prefix + "a"}, int64(1)},
 			{[]string{"EVAL", "return {1, ARGV[2], false, {}, {'b', 2.9}}", "1", s.Prefix, "x", "a\r\n\x00"}, []any{int64(1), "a\r\n\x00", nil, []any{}, []any{"b", int64(2)}}},
 			{[]string{"CONFIG", "GET", "appendonly"}, []any{"appendonly", "no"}},
-			{[]string{"EVALSHA", strings.Repeat("0", 40), "1", "k"}, redisstore.ServerError("NOSCRIPT No matching script. Please use EVAL.")},
+			{[]string{"EVALSHA", strings.Repeat("0", 40), "1", "k"}, redisstore.ServerError("NOSCRIPT No matching script.")}, // Redis adds what to do, Valkey does not
 			{[]string{"GET"}, redisstore.ServerError("ERR wrong number of arguments for 'get' command")},
 			{[]string{"EVAL", "return redis.error_reply('MINE is this')", "0"}, redisstore.ServerError("MINE is this")},
 			{[]string{"HGET", s.Prefix + "a", "f"}, redisstore.ServerError("WRONGTYPE Operation against a key holding the wrong kind of value")},
 		} {
 			got, err := c.Do(t.Context(), s.Prefix, tc.args...)
 			if want, ok := tc.want.(redisstore.ServerError); ok {
-				if err != want || got != nil {
+				if said, ok := err.(redisstore.ServerError); !ok || !strings.HasPrefix(string(said), string(want)) || got != nil {
 					t.Errorf("%v: %v, %v; want %v", tc.args, got, err, want)
 				}
 				continue
