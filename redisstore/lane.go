@@ -108,20 +108,23 @@ func (l *lane) pickLocked(now int64) *call {
 		first, entered = l.queue, l.queue[0].entered
 	}
 	slot := first[0].slot
-	l.queue = c.fill(l.queue, slot)
-	l.background = c.fill(l.background, slot)
+	waiting := len(l.queue)
+	l.queue = c.fill(l.queue, slot, l.store.batch)
+	waiting -= len(l.queue)
+	// What nobody waits for has the room that is left, and always some.
+	l.background = c.fill(l.background, slot, max(l.store.batch-waiting, l.store.batch/4, 1))
 	l.calls++
 	l.last = now
 	c.deadline = entered + int64(l.store.timeout)
 	return c
 }
 
-// fill adds of a queue what goes together, up to a batch. The rest is returned.
-func (c *call) fill(queue []*request, slot uint16) []*request {
+// fill adds of a queue what goes together, at most so many. The rest is returned.
+func (c *call) fill(queue []*request, slot uint16, most int) []*request {
 	n := 0
 	kept := queue[:0]
 	for i, r := range queue {
-		if n == c.store.batch {
+		if n == most {
 			kept = append(kept, queue[i:]...)
 			break
 		}

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 )
 
@@ -11,6 +12,7 @@ type cuttable struct {
 	raw
 	cut  atomic.Bool
 	gate atomic.Pointer[chan struct{}] // calls wait until it is closed
+	late sync.WaitGroup                // calls that reach the server after their deadline
 }
 
 func (c *cuttable) Do(ctx context.Context, key string, args ...string) (any, error) {
@@ -18,6 +20,10 @@ func (c *cuttable) Do(ctx context.Context, key string, args ...string) (any, err
 		select {
 		case <-*gate:
 		case <-ctx.Done():
+			c.late.Go(func() {
+				<-*gate
+				_, _ = c.raw.Do(context.Background(), key, args...)
+			})
 			return nil, ctx.Err()
 		}
 	}

@@ -363,3 +363,66 @@ func TestLeaseLedger(t *testing.T) {
 		}
 	})
 }
+
+// A wish that reaches the store after a later one brings nothing: it tells what was
+// held long ago.
+func TestLeaseOvertaken(t *testing.T) {
+	server := redistest.Start(t)
+	s, client := openCuttable(t, server, redisstore.Options{Timeout: 100 * time.Millisecond, Failures: 1000, Heartbeat: time.Hour})
+	rule := leased(t, hourly(10_000), comporta.Lease{Size: 100, TTL: time.Minute / 4})
+	takeHot(t, s, rule, 1)
+	s.Quiet()
+	gate := make(chan struct{})
+	client.gate.Store(&gate)
+	for range 50 {
+		takeHot(t, s, rule, 1)
+	}
+	s.Quiet() // in vain: that wish is late
+	client.gate.Store(nil)
+	eventually(t, "a later wish is granted", func() bool {
+		takeHot(t, s, rule, 1)
+		s.Quiet()
+		return s.Stats().Leases.Granted == 2
+	})
+	before, held := remaining(t, server, hourly(10_000)), s.Held(hot)
+	ledger, _ := server.Do("GET", s.LedgerOf(hot))
+	close(gate)
+	client.late.Wait()
+	if after := remaining(t, server, hourly(10_000)); after != before {
+		t.Errorf("%d units remain, then %d: a wish was granted too late, beside %d held", before, after, held)
+	}
+	if now, _ := server.Do("GET", s.LedgerOf(hot)); now != ledger {
+		t.Error("the ledger tells what was held long ago")
+	}
+}
+
+// Whoever asks evenly never waits for a lease that has grown old.
+func TestLeaseIsRenewed(t *testing.T) {
+	clock := &storetest.Clock{}
+	s := openOn(t, redistest.Start(t), redisstore.Options{Now: clock.Now})
+	rule := leased(t, hourly(10_000), comporta.Lease{Size: 100, TTL: time.Second})
+	takeHot(t, s, rule, 1)
+	for range 100 {
+		s.Quiet()
+		clock.Advance(50 * time.Millisecond)
+		takeHot(t, s, rule, 1)
+	}
+	if st := s.Stats().Leases; st.Served != 100 || st.Granted > 10 {
+		t.Errorf("of 100 even takes %d needed no call, with %d leases", st.Served, st.Granted)
+	}
+}
+
+// A store has leases of a bounded number of keys. Others are asked each time.
+func TestLeasesAreBounded(t *testing.T) {
+	server := redistest.Start(t)
+	s := openOn(t, server, redisstore.Options{})
+	redisstore.FillLeases(s)
+	rule := leased(t, hourly(10_000), comporta.Lease{Size: 100, TTL: time.Minute})
+	for range 3 {
+		takeHot(t, s, rule, 1)
+	}
+	s.Quiet()
+	if st := s.Stats(); st.Leases.Granted != 0 || st.Takes != 3 {
+		t.Errorf("got %+v", st)
+	}
+}

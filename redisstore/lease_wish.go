@@ -35,9 +35,15 @@ func (ls *leases) wishLocked(l *lease, now int64) *request {
 		return nil
 	}
 	l.measureLocked(now)
-	wanted := l.target()
-	enough := 2*l.left > min(wanted, l.most) && now < l.renew
-	if enough || wanted == 0 || ls.closed.Load() || ls.store.breaker.allow() != nil {
+	target, lasting := l.target(), l.left
+	if now >= l.renew {
+		lasting = 0
+	}
+	wanted := target
+	if l.terms.Size == 0 {
+		wanted -= lasting
+	}
+	if 2*lasting > min(target, l.most) || wanted < 1 || ls.closed.Load() || ls.store.breaker.allow() != nil {
 		return nil
 	}
 	l.asking = true
