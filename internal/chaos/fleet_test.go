@@ -208,18 +208,23 @@ func (f *fleet) probe(g *gateway, path string) (string, error) {
 	return string(text), err
 }
 
-// size is what the largest gateway takes: bytes of memory, and goroutines.
-func (f *fleet) size(t testing.TB) (bytes, goroutines int) {
+// A size is what the largest gateway takes.
+type size struct {
+	bytes      int // of memory
+	goroutines int
+}
+
+func (f *fleet) size(t testing.TB) (most size) {
 	t.Helper()
 	for _, g := range f.gateways {
 		text, err := f.probe(g, "/metrics")
 		if err != nil {
 			t.Fatal(err)
 		}
-		bytes = max(bytes, metric(t, text, "process_resident_memory_bytes"))
-		goroutines = max(goroutines, metric(t, text, "go_goroutines"))
+		most.bytes = max(most.bytes, metric(t, text, "process_resident_memory_bytes"))
+		most.goroutines = max(most.goroutines, metric(t, text, "go_goroutines"))
 	}
-	return bytes, goroutines
+	return most
 }
 
 func metric(t testing.TB, text, name string) int {

@@ -65,14 +65,14 @@ func (all answers) count(status int) (n int) {
 	return n
 }
 
-// fallen is how many were decided without the store.
-func (all answers) fallen() (n int) {
+// byStore are those that the store decided.
+func (all answers) byStore() (out answers) {
 	for _, a := range all {
-		if a.store != "" {
-			n++
+		if a.store == "" {
+			out = append(out, a)
 		}
 	}
-	return n
+	return out
 }
 
 // only fails the test where there is an answer with another status.

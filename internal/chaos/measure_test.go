@@ -19,7 +19,6 @@ type wait struct {
 	path  string
 	begun time.Time
 	took  time.Duration
-	limit bool // it had to ask for limits
 }
 
 // waits are those of requests that began since an instant. It reads on in the
@@ -66,7 +65,7 @@ func (g *gateway) waits(t testing.TB) (all []wait) {
 		if err := json.Unmarshal(line, &said); err != nil {
 			t.Fatalf("the access log: %v: %s", err, line)
 		}
-		all = append(all, wait{said.Path, said.Time, time.Duration(said.US-said.UpstreamUS) * time.Microsecond, said.Path != free})
+		all = append(all, wait{said.Path, said.Time, time.Duration(said.US-said.UpstreamUS) * time.Microsecond})
 	}
 	return all
 }
@@ -84,14 +83,16 @@ func quantile(all []wait, share float64) time.Duration {
 	return took[min(len(took)-1, int(share*float64(len(took))))]
 }
 
-// split are the waits with limits, and those of requests without any: what a
-// busy machine makes everybody wait for.
+// split are the waits of a load for limits, and those of its requests without
+// any: what a busy machine makes everybody wait for.
 func split(all []wait) (limited, noise []wait) {
 	for _, w := range all {
-		if w.limit {
-			limited = append(limited, w)
-		} else {
+		switch w.path {
+		case aside:
+		case free:
 			noise = append(noise, w)
+		default:
+			limited = append(limited, w)
 		}
 	}
 	return limited, noise

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,12 +30,16 @@ func sentinelFails(t *testing.T, r *report) {
 					replica.Resume()
 				}
 				redistest.Until(t, patient, func() error { return replicated(primary, "2") })
-				primary.MustDo("CONFIG", "SET", "min-replicas-to-write", "0")
 			},
 		},
 		{
 			name: "primary killed, Sentinel promotes a replica", bound: trailing, most: limit + members*share, down: true, trails: true,
-			strike: func() { follow(t, primary, s.Servers); primary.Kill() },
+			strike: func() {
+				primary.MustDo("CONFIG", "SET", "min-replicas-to-write", "0")
+				redistest.Until(t, patient, func() error { return fit(s) })
+				follow(t, primary, s.Servers)
+				primary.Kill()
+			},
 			mend:   func() { s.AwaitFailover(primary) },
 		},
 	})
@@ -44,6 +49,19 @@ func sentinelFails(t *testing.T, r *report) {
 func replicated(primary *redistest.Server, want string) error {
 	if got := field(primary, "min_slaves_good_slaves"); got != want {
 		return fmt.Errorf("it finds %s replicas near, not %s", got, want)
+	}
+	return nil
+}
+
+// fit says whether the sentinels would promote a replica.
+func fit(s *redistest.Sentinels) error {
+	for _, one := range s.Sentinels {
+		for _, replica := range one.MustDo("SENTINEL", "REPLICAS", redistest.Master).([]any) {
+			fields := replica.([]any)
+			if at := slices.Index(fields, any("flags")); fields[at+1] != "slave" {
+				return fmt.Errorf("%s finds a replica %v", one.Addr, fields[at+1])
+			}
+		}
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func singleFails(t *testing.T, r *report) {
 	r.suffer(t, f, []failure{
 		{
 			name: "Redis hangs (SIGSTOP) under 4,000 requests, and goes on", bound: kept, most: limit + members*share, down: true,
-			strike: server.Pause, during: func() { f.burst(50, 400, same("/log/", "198.51.100.1")) }, mend: server.Resume,
+			strike: server.Pause, during: func() { f.burst(50, 400, same(aside, "198.51.100.1")) }, mend: server.Resume,
 		},
 		{name: "killed, started again empty", bound: emptied, most: 2*limit + members*share, down: true, lost: true, strike: server.Kill, mend: server.Restart},
 		{
