@@ -246,7 +246,11 @@ func TestLeaseIsRefilledAheadOfNeed(t *testing.T) {
 	s.Quiet()
 	gate := make(chan struct{})
 	client.gate.Store(&gate)
-	for range 100 {
+	before := s.Stats().Calls
+	for i := range 100 {
+		if i == 60 {
+			eventually(t, "a refill is on its way with units left", func() bool { return s.Stats().Calls > before })
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		if _, err := s.TakeOne(ctx, hot, rule, 1); err != nil {
 			t.Fatalf("a take waited for a refill: %v", err)
