@@ -40,7 +40,7 @@ func sentinelFails(t *testing.T, r *report) {
 				follow(t, primary, s.Servers)
 				primary.Kill()
 			},
-			mend:   func() { s.AwaitFailover(primary) },
+			mend: func() { s.AwaitFailover(primary) },
 		},
 	})
 }
