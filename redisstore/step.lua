@@ -85,7 +85,7 @@ local function rarely()
     units = units + (rest - over) / q
     if over > 0 then units = units + 1 end
     if units > r.B then units = r.B end
-    c.f, c.p = rare.muldiv(units, r.W * r.p / r.L, r.p)
+    c.f, c.p = rare.muldiv(units, r.W / (r.L / r.p), r.p)
   end
   return rare
 end
