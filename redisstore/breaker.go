@@ -36,33 +36,36 @@ type breakerOptions struct {
 
 	// probe asks the store for something that works only when takes do.
 	probe func(context.Context) error
-	// down is told each outage, and within it each further cause once; up, its end.
-	// They are called one at a time, in order.
+	// down is told each outage, and within it each further cause once; up, its end,
+	// which is when a call has succeeded. They are called one at a time, in order.
 	down func(cause string, err error)
 	up   func(after time.Duration)
 }
 
 // A breaker keeps calls from a store that fails: it opens after some failures in
 // a row, or when there is nothing else for a second, and lets no call through
-// until a probe succeeds. It is safe for concurrent use. While all is well a
-// call costs two atomic loads.
+// until a probe succeeds. Then it is closed on trial, until a call succeeds: the
+// first that fails opens it again, and that is the same outage, since a probe may
+// do what calls may not. It is safe for concurrent use. While all is well a call
+// costs two atomic loads.
 type breaker struct {
 	breakerOptions
 	state   atomic.Pointer[downError] // nil: closed
-	failing atomic.Bool               // streak > 0
-	opened  chan error                // what opened it, to run
+	failing atomic.Bool               // streak > 0, or on trial
+	turns   chan error                // to run: what opened it; nil for a trial that was passed
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
 
 	mu     sync.Mutex
 	streak int
-	first  int64 // when the streak began
+	trial  bool
+	first  int64 // when the streak, or the outage, began
 }
 
 // newBreaker is a closed breaker. Its goroutine ends with close.
 func newBreaker(o breakerOptions) *breaker {
 	ctx, stop := context.WithCancel(context.Background())
-	b := &breaker{breakerOptions: o, opened: make(chan error, 1), stop: stop}
+	b := &breaker{breakerOptions: o, turns: make(chan error, 2), stop: stop}
 	b.ended.Go(func() { b.run(ctx) })
 	return b
 }
@@ -81,12 +84,33 @@ func (b *breaker) done(ctx context.Context, err error) {
 	switch {
 	case err == nil:
 		if b.failing.Load() {
-			b.mu.Lock()
-			b.forgetLocked()
-			b.mu.Unlock()
+			b.succeeded()
 		}
 	case failure(ctx, err):
 		b.count(err)
+	}
+}
+
+// beaten is told how a heartbeat ended.
+func (b *breaker) beaten(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil && refusesAll(err) {
+		b.count(err)
+		return
+	}
+	b.done(ctx, err)
+}
+
+func (b *breaker) succeeded() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state.Load() != nil {
+		return // a call from before it opened
+	}
+	b.streak = 0
+	b.failing.Store(false)
+	if b.trial {
+		b.trial = false
+		b.turns <- nil // has room: run takes all before it closes the next time
 	}
 }
 
@@ -97,19 +121,24 @@ func (b *breaker) count(err error) {
 		return // a call from before it opened
 	}
 	now := b.now()
-	if b.streak == 0 {
+	if b.streak == 0 && !b.trial {
 		b.first = now
 		b.failing.Store(true)
 	}
-	if b.streak++; b.streak >= b.failures || now-b.first > int64(patience) {
+	if b.streak++; b.trial || b.streak >= b.failures || now-b.first > int64(patience) {
+		b.trial = false
 		b.state.Store(&downError{cause(err), b.first})
-		b.opened <- err // has room: run takes one for each time that it closes
+		b.turns <- err
 	}
 }
 
-func (b *breaker) forgetLocked() {
-	b.streak = 0
-	b.failing.Store(false)
+// try closes it on trial.
+func (b *breaker) try() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.streak, b.trial = 0, true
+	b.failing.Store(true)
+	b.state.Store(nil)
 }
 
 // close ends the goroutine and waits for it.
@@ -123,7 +152,7 @@ func (b *breaker) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case err := <-b.opened:
+		case err := <-b.turns:
 			b.outage(ctx, err)
 		}
 	}
@@ -132,36 +161,38 @@ func (b *breaker) run(ctx context.Context) {
 // outage probes until the store is back.
 func (b *breaker) outage(ctx context.Context, err error) {
 	told := map[string]bool{}
-	tell := func(cause string, err error) {
-		if !told[cause] {
-			told[cause] = true
-			b.down(cause, err)
+	tell := func(err error) {
+		if why := cause(err); !told[why] {
+			told[why] = true
+			b.down(why, err)
 		}
 	}
 	since := b.state.Load().since
-	tell(cause(err), err)
 	tick := time.NewTicker(b.every)
 	defer tick.Stop()
-	for {
+	for err != nil {
+		tell(err)
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		switch err := b.ask(ctx); {
-		case err == nil:
-			b.mu.Lock()
-			b.forgetLocked()
-			b.state.Store(nil)
-			b.mu.Unlock()
-			b.up(time.Duration(b.now() - since))
+		err = b.ask(ctx)
+		switch {
+		case ctx.Err() != nil:
 			return
-		case ctx.Err() == nil:
-			why := cause(err)
-			b.state.Store(&downError{why, since})
-			tell(why, err)
+		case err != nil:
+			b.state.Store(&downError{cause(err), since})
+			continue
+		}
+		b.try()
+		select {
+		case <-ctx.Done():
+			return
+		case err = <-b.turns:
 		}
 	}
+	b.up(time.Duration(b.now() - since))
 }
 
 func (b *breaker) ask(ctx context.Context) error {

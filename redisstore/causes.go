@@ -143,6 +143,19 @@ func failure(ctx context.Context, err error) bool {
 	return troubles[cause(err)].down
 }
 
+// refusesAll says whether what became of a heartbeat speaks against the store.
+// That concerns no client's key: a server that does not understand it (another
+// database, no cluster, no sentinel) understands no take.
+func refusesAll(err error) bool {
+	why := cause(err)
+	return troubles[why].down || why == "ERR" || why == "other"
+}
+
+// logRefused is the line of a failure that is no outage.
+func logRefused(l *slog.Logger, cause string, err error) {
+	l.Error("redisstore: some calls fail: "+troubles[cause].meaning, "cause", cause, "do", troubles[cause].todo, "error", err)
+}
+
 // logDown and logUp are the two lines of an outage.
 func logDown(l *slog.Logger, cause string, err error) {
 	l.Error("redisstore: the store is down: "+troubles[cause].meaning, "cause", cause, "do", troubles[cause].todo, "error", err)

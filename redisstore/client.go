@@ -37,7 +37,12 @@ type Nodes interface {
 // You can't write against a read only replica." The command was not carried out.
 type ServerError string
 
-func (e ServerError) Error() string { return string(e) }
+// Error is the reply without the arguments that some servers repeat of a command
+// that they do not know: of AUTH one is the password.
+func (e ServerError) Error() string {
+	text, _, _ := strings.Cut(string(e), ", with args beginning with")
+	return text
+}
 
 // Code is the first word: READONLY, LOADING, OOM, NOSCRIPT …
 func (e ServerError) Code() string {

@@ -57,7 +57,7 @@ func (i *instances) start(b *breaker) {
 		defer tick.Stop()
 		for {
 			if b.allow() == nil {
-				b.done(ctx, i.beat(ctx))
+				b.beaten(ctx, i.beat(ctx))
 			}
 			select {
 			case <-ctx.Done():

@@ -195,7 +195,7 @@ func (s *Store) run(c *call, now int64) (string, error) {
 	}
 	s.breaker.done(context.Background(), err)
 	if err != nil {
-		s.counters.failed(err)
+		s.failed(err)
 		return "", err
 	}
 	text, ok := reply.(string)

@@ -25,7 +25,8 @@ type Stats struct {
 
 // A Status says how a store is.
 type Status struct {
-	// Up: calls go through. Since is when that began, or ended.
+	// Up: calls go through. Since is when the store came up, or when the first call
+	// of the outage failed.
 	Up    bool
 	Since time.Time
 	// Cause is why not: "" while it is up, else a word from a fixed list, as timeout
@@ -41,8 +42,9 @@ type counters struct {
 
 	mu     sync.Mutex
 	errors map[string]int64
-	warned int64 // of replaced values, on the monotonic clock
-	since  time.Time
+	told   map[string]int64 // when a cause was last logged, on the monotonic clock
+	warned int64            // of replaced values, likewise
+	since  time.Time        // up
 }
 
 // Stats are the store's numbers.
@@ -64,6 +66,7 @@ func (s *Store) Status() Status {
 	st := Status{Up: true, Since: s.counters.since, Instances: s.Instances()}
 	if down := s.breaker.state.Load(); down != nil {
 		st.Up, st.Cause = false, down.cause
+		st.Since = now().Add(-time.Duration(monotonic() - down.since))
 	}
 	return st
 }
@@ -82,17 +85,24 @@ func (c *counters) carried(sent *call) {
 	c.settlements.Add(settlements)
 }
 
-// failed counts a call that did.
-func (c *counters) failed(err error) {
+// failed counts a call that did, and tells of a cause that the breaker does not
+// open for, and so is silent about, at most once a minute.
+func (s *Store) failed(err error) {
+	c, why := &s.counters, cause(err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.errors == nil {
-		c.errors = map[string]int64{}
+		c.errors, c.told = map[string]int64{}, map[string]int64{}
 	}
-	c.errors[cause(err)]++
+	c.errors[why]++
+	last, before := c.told[why]
+	if now := monotonic(); !troubles[why].down && (!before || now-last > int64(time.Minute)) {
+		c.told[why] = now
+		logRefused(s.logger, why, err)
+	}
 }
 
-// turned dates a change between up and down.
+// turned dates the store's coming up.
 func (c *counters) turned() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +127,7 @@ func (s *Store) warn() {
 	defer c.mu.Unlock()
 	if now := monotonic(); c.warned == 0 || now-c.warned > int64(10*time.Second) {
 		c.warned = now
-		s.logger.Warn("redis: values were found that are no states of limits, and replaced: does something else write keys with our prefix?",
+		s.logger.Warn("redisstore: values were found that are no states of limits, and replaced: does something else write keys with our prefix?",
 			"prefix", s.prefix, "replaced", c.replaced.Load())
 	}
 }

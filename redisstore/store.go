@@ -118,10 +118,7 @@ func New(client Client, o Options) (*Store, error) {
 	s.breaker = newBreaker(breakerOptions{
 		failures: either(o.Failures, 5), every: either(o.Probe, 200*time.Millisecond), deadline: s.timeout, now: monotonic,
 		probe: s.instances.beat,
-		down: func(cause string, err error) {
-			s.counters.turned()
-			logDown(s.logger, cause, err)
-		},
+		down:  func(cause string, err error) { logDown(s.logger, cause, err) },
 		up: func(after time.Duration) {
 			s.counters.turned()
 			logUp(s.logger, after)
