@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -159,10 +160,15 @@ func (ls *leases) newLocked(s *leaseShard, t *comporta.Take, now int64) *lease {
 		ls.size.Add(-1)
 		return nil
 	}
-	l := &lease{key: t.Key, rule: t.Rule, terms: *t.Rule.Limit().Lease, since: now, used: now, ends: math.MaxInt64}
-	s.leases[t.Key] = l
+	l := &lease{key: owned(t.Key), rule: t.Rule, terms: *t.Rule.Limit().Lease, since: now, used: now, ends: math.MaxInt64}
+	s.leases[l.key] = l
 	ls.lookLocked(l, now+int64(l.terms.TTL))
 	return l
+}
+
+// owned is a key in memory of its own: the caller's may be written over.
+func owned(k comporta.Key) comporta.Key {
+	return comporta.Key{Limit: strings.Clone(k.Limit), Identity: strings.Clone(k.Identity)}
 }
 
 // useLocked takes units from one batch: a receipt names one instant.
@@ -207,7 +213,7 @@ func (ls *leases) putBack(t *comporta.Take, out *comporta.Taken) {
 		l.tellLocked(now, out)
 		return
 	}
-	ls.giveBackLocked(t.Key, t.Rule, batch{at: taken.At, left: taken.Cost})
+	ls.giveBackLocked(owned(t.Key), t.Rule, batch{at: taken.At, left: taken.Cost})
 	out.Remaining = min(out.Limit, out.Remaining+taken.Cost)
 	out.Receipt = comporta.Receipt{}
 }
