@@ -93,11 +93,12 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 		if err := o.allow(); err != nil {
 			t.Fatal("open though a probe succeeded:", err)
 		}
+		o.done(t.Context(), nil)
 		time.Sleep(time.Minute)
 		if n := o.probed.Load(); n != 6 {
 			t.Fatalf("%d probes, want none while closed", n-6)
 		}
-		want := []string{"0s down READONLY (" + string(readonly) + ")", "1.2s up after 1.2s"}
+		want := []string{"0s down READONLY (" + string(readonly) + ")", "1.201s up after 1.201s"}
 		if diff := cmp.Diff(want, o.told()); diff != "" {
 			t.Fatal(diff)
 		}
@@ -120,7 +121,8 @@ func TestBreakerOpensByTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if diff := cmp.Diff([]string{"1.001s down timeout (context deadline exceeded)", "1.201s up after 1.201s"}, o.told()); diff != "" {
+		o.done(t.Context(), nil)
+		if diff := cmp.Diff([]string{"1.001s down timeout (context deadline exceeded)", "2.001s up after 2.001s"}, o.told()); diff != "" {
 			t.Fatal(diff)
 		}
 	})
@@ -142,12 +144,52 @@ func TestBreakerTellsCausesOnce(t *testing.T) {
 		o.answer(readonly)
 		time.Sleep(200 * time.Millisecond)
 		o.answer(nil)
-		time.Sleep(time.Second)
+		time.Sleep(150 * time.Millisecond)
+		o.done(t.Context(), nil)
 		want := []string{
 			"0s down READONLY (" + string(readonly) + ")",
 			"250ms down timeout (context deadline exceeded)",
 			"800ms up after 800ms",
 		}
+		if diff := cmp.Diff(want, o.told()); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// A user may be allowed what a probe asks and not what takes do: that is one
+// outage, in which one call is let through for each probe.
+func TestBreakerIsClosedOnTrial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutages(t)
+		const forbidden = ServerError("NOPERM this user has no permissions to run the 'evalsha' command")
+		for range 5 {
+			o.done(t.Context(), forbidden)
+		}
+		for range 10 {
+			time.Sleep(200 * time.Millisecond)
+			synctest.Wait()
+			if err := o.allow(); err != nil {
+				t.Fatal("open though a probe succeeded:", err)
+			}
+			o.done(t.Context(), forbidden)
+			if o.allow() == nil {
+				t.Fatal("closed though the call failed")
+			}
+			if down := o.state.Load(); down.since != 0 {
+				t.Fatal("another outage began at", time.Duration(down.since))
+			}
+		}
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		o.done(t.Context(), nil)
+		for range 4 {
+			o.done(t.Context(), forbidden) // the trial is over
+		}
+		if err := o.allow(); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"0s down NOPERM (" + string(forbidden) + ")", "2.2s up after 2.2s"}
 		if diff := cmp.Diff(want, o.told()); diff != "" {
 			t.Fatal(diff)
 		}

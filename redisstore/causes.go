@@ -118,13 +118,24 @@ func cause(err error) string {
 	return "connection"
 }
 
+// unnamed are causes for which servers have no first word, by words of the message.
+var unnamed = map[string]string{
+	"max number of clients":         "MAXCLIENTS",
+	"ACL failure in script":         "NOPERM", // Redis 7.0
+	"The user executing the script": "NOPERM", // 6.2
+}
+
 func serverCause(err ServerError) string {
 	code := err.Code()
 	if _, within, ok := strings.Cut(string(err), ": -"); ok && strings.HasPrefix(string(err), "ERR Error running script") {
 		code = ServerError(within).Code() // as servers before 7 say it
 	}
-	if code == "ERR" && strings.HasPrefix(string(err), "ERR max number of clients") {
-		return "MAXCLIENTS"
+	if code == "ERR" {
+		for text, is := range unnamed {
+			if strings.Contains(string(err), text) {
+				return is
+			}
+		}
 	}
 	if _, known := troubles[code]; known && code == strings.ToUpper(code) {
 		return code
@@ -162,5 +173,5 @@ func logDown(l *slog.Logger, cause string, err error) {
 }
 
 func logUp(l *slog.Logger, after time.Duration) {
-	l.Info("redisstore: the store is back", "after", after)
+	l.Info("redisstore: the store is back", "after", after.Round(time.Millisecond).String())
 }

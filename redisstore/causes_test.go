@@ -49,6 +49,8 @@ func TestCause(t *testing.T) {
 		{ServerError("NOAUTH Authentication required."), "NOAUTH", true},
 		{ServerError("WRONGPASS invalid username-password pair or user is disabled."), "WRONGPASS", true},
 		{ServerError("NOPERM No permissions to access a key"), "NOPERM", true},
+		{ServerError("ERR ACL failure in script: User limits has no permissions to run the 'set' command script: 3c5d, on @user_script:75."), "NOPERM", true},
+		{ServerError("ERR Error running script (call to f_3c5d): @user_script:75: The user executing the script can't run this command or subcommand"), "NOPERM", true},
 		{ServerError("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk."), "MISCONF", true},
 		{ServerError("NOREPLICAS Not enough good replicas to write."), "NOREPLICAS", true},
 		{ServerError("ERR max number of clients reached"), "MAXCLIENTS", true},
@@ -90,8 +92,8 @@ func TestEachCauseIsOneClearLine(t *testing.T) {
 		}
 	}
 	var log bytes.Buffer
-	logUp(slog.New(slog.NewTextHandler(&log, nil)), 3*time.Second)
-	if !strings.Contains(log.String(), "the store is back") || !strings.Contains(log.String(), "after=3s") {
+	logUp(slog.New(slog.NewJSONHandler(&log, nil)), 3*time.Second)
+	if !strings.Contains(log.String(), "the store is back") || !strings.Contains(log.String(), `"after":"3s"`) {
 		t.Error(log.String())
 	}
 }
