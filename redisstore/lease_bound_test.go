@@ -266,7 +266,7 @@ func TestLeaseBoundsAtOnce(t *testing.T) {
 					var own sync.WaitGroup
 					for range 4 {
 						own.Go(func() {
-							for time.Now().Before(until) {
+							for time.Now().Before(until) || s.Stats().Leases.Served == 0 && time.Now().Before(until.Add(10*time.Second)) {
 								u := use{from: comporta.InstantOf(time.Now()), units: 1}
 								d, err := s.TakeOne(t.Context(), key, rule, 1)
 								u.to = comporta.InstantOf(time.Now())

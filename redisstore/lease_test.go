@@ -165,6 +165,7 @@ func TestLeaseGoesBackWhenItEnds(t *testing.T) {
 	s := openOn(t, server, redisstore.Options{})
 	rule := leased(t, hourly(1000), comporta.Lease{Size: 100, TTL: 50 * time.Millisecond})
 	takeHot(t, s, rule, 1)
+	s.Quiet()
 	eventually(t, "the unused units go back", func() bool { return remaining(t, server, hourly(1000)) == 999 })
 	s.Quiet()
 	if st := s.Stats().Leases; st.Granted == 0 || st.Returned != st.Leased {
@@ -192,7 +193,7 @@ func TestLeaseGoesBackAtClose(t *testing.T) {
 // free for others once its leases have ended.
 func TestLeaseOfTheDead(t *testing.T) {
 	server := redistest.Start(t)
-	rule := leased(t, hourly(1000), comporta.Lease{Size: 100, TTL: 100 * time.Millisecond})
+	rule := leased(t, hourly(1000), comporta.Lease{Size: 100, TTL: 500 * time.Millisecond})
 	dead, client := openCuttable(t, server, redisstore.Options{})
 	takeHot(t, dead, rule, 1)
 	dead.Quiet()
@@ -372,7 +373,7 @@ func TestLeaseLedger(t *testing.T) {
 // held long ago.
 func TestLeaseOvertaken(t *testing.T) {
 	server := redistest.Start(t)
-	s, client := openCuttable(t, server, redisstore.Options{Timeout: 100 * time.Millisecond, Failures: 1000, Heartbeat: time.Hour})
+	s, client := openCuttable(t, server, redisstore.Options{Timeout: time.Second, Failures: 1000, Heartbeat: time.Hour})
 	rule := leased(t, hourly(10_000), comporta.Lease{Size: 100, TTL: time.Minute / 4})
 	takeHot(t, s, rule, 1)
 	s.Quiet()

@@ -360,6 +360,7 @@ func (s *Store) ask(ctx context.Context, r *request, identity string) error {
 // laneOf is the lane of an identity, whose slot it notes in the request.
 func (s *Store) laneOf(r *request, identity string) *lane {
 	if !s.cluster {
+		r.slot = 0
 		return &s.lanes[0]
 	}
 	r.slot = slotOf(identity)
