@@ -77,7 +77,9 @@ func TestDoctorSaysWhyNobodyAnswers(t *testing.T) {
 		"redis://" + s.Addr:                  "fail  connection   the server wants a password and was given none",
 		"redis-cluster://:hunter2@" + s.Addr: "fail  cluster      this server is no node of a cluster\n                   → write redis:// in the address\n",
 		"redis-sentinel://:hunter2@" + s.Addr + "/main?sentinel_password=hunter2": "fail  connection   this is no sentinel\n",
-		"rediss://:hunter2@" + s.Addr: "fail  connection ",
+		"rediss://:hunter2@" + s.Addr:                "deadline: the server hangs or has too much to do, or the network loses what is sent\n                   → check that the port speaks TLS",
+		"redis://:hunter2@" + s.Addr + "/999999":     ": \"DB index is out of range\"\n",
+		"unix://:hunter2@" + t.TempDir() + "/nobody": "none could be made: no such file or directory\n",
 	} {
 		if code, out := examine(t, url); code != 1 || !strings.Contains(out, want) || strings.Contains(out, "hunter") {
 			t.Errorf("%s: code %d, want %q\n%s", url, code, want, out)

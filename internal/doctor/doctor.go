@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/comporta/comporta/redisstore"
@@ -95,8 +97,16 @@ func (e *examination) say(check string, level Level, do, format string, args ...
 func (e *examination) failed(check string, level Level, err error) {
 	meaning, todo := redisstore.Explain(err)
 	var said redisstore.ServerError
-	if errors.As(err, &said) && said.Code() == "ERR" && !e.secret(string(said)) {
-		meaning = fmt.Sprintf("%s: %q", meaning, string(said))
+	var call *os.SyscallError
+	switch {
+	case errors.As(err, &said):
+		if !e.secret(said.Error()) {
+			meaning = fmt.Sprintf("%s: %q", meaning, said.Error())
+		}
+	case errors.As(err, &call) && call.Err != syscall.ECONNREFUSED: // which the meaning says
+		meaning = fmt.Sprintf("%s: %v", meaning, call.Err)
+	case e.Address.TLS && errors.Is(err, context.DeadlineExceeded):
+		todo = "check that the port speaks TLS: a server without it is silent; else " + todo
 	}
 	e.say(check, level, todo, "%s", meaning)
 }
@@ -127,6 +137,9 @@ func (e *examination) answers(ctx context.Context) bool {
 	case err == nil:
 	case e.Address.Kind == redisstore.Sentinel && strings.Contains(err.Error(), "unknown command"):
 		e.say("connection", Fail, "name the sentinels, whose port is mostly 26379, or write redis:// for this server", "this is no sentinel")
+		return false
+	case strings.Contains(err.Error(), "cluster support disabled"):
+		e.notClustered()
 		return false
 	default:
 		e.failed("connection", Fail, err)
