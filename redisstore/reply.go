@@ -94,7 +94,9 @@ func (c *call) readOne(it *item, p *parser, passed int) error {
 		case it.op == opDenied:
 			stepDenied(r.takes, []comporta.Cell{cell}, now, r.out)
 		case first.Shadow:
-			comporta.AdvanceAll(r.takes, []comporta.Cell{cell}, now, r.out)
+			c.cells = append(c.cells[:0], cell)
+			comporta.AdvanceAll(r.takes, c.cells, now, r.out)
+			cell = c.cells[0]
 		default:
 			first.Rule.Advance(&cell, now, first.Cost, &r.out[0])
 		}

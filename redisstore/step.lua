@@ -262,6 +262,22 @@ local function arrive(k, r, offset)
   return c
 end
 
+-- visit is key k's cell for the next item: where it was forgotten in this call,
+-- the instant of its last change is too.
+local function visit(k, r, offset)
+  local c = cells[k]
+  if not c then return arrive(k, r, offset) end
+  if c.e > now and not c.on and (r.flags < 2 or now >= r.b0) then
+    c.e = now
+    if c.a == FIXED then
+      finish(c, r, offset)
+    elseif c.a == COUNTER then
+      c.t = ending(now, r.W, r.W - offset)
+    end
+  end
+  return c
+end
+
 -- join makes the last place in a leaky bucket's queue a new one.
 local function join(c)
   local l = c.e
@@ -701,7 +717,7 @@ for _ = 1, itemsN do
     local k, ri, owed, x, y, at, offset
     k, ri, owed, x, y, at, offset, pos = get('<HHBdddd', A, pos)
     local r = rules[ri]
-    local c = cells[k] or arrive(k, r, offset)
+    local c = visit(k, r, offset)
     outN = outN + 1
     if c.bad or settle(c, r, owed, x, y, at) then
       out[outN] = put('<Bd', 1, c.e)
@@ -712,7 +728,7 @@ for _ = 1, itemsN do
     local k, ri, flags, x, y
     k, ri, flags, x, y, pos = get('<HHBdd', A, pos)
     local r = rules[ri]
-    local c = cells[k] or arrive(k, r, y)
+    local c = visit(k, r, y)
     outN = outN + 1
     if c.bad then
       out[outN] = put('<Bd', 1, c.e)
@@ -761,7 +777,7 @@ for _ = 1, itemsN do
       local k, ri, flags, x, y
       k, ri, flags, x, y, pos = get('<HHBdd', A, pos)
       local r = rules[ri]
-      local c = cells[k] or arrive(k, r, y)
+      local c = visit(k, r, y)
       bad = bad or c.bad and c
       local fit = not bad and fits(c, r, x, y)
       all = all and (fit or flags >= SHADOW)
