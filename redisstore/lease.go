@@ -109,9 +109,8 @@ func leasable(t comporta.Take) bool {
 }
 
 // take takes from what is at hand and tells the decision. It is false where that
-// is not enough: then the store decides. Either way a wish for more may go out; with
-// the next that is asked if it is false, else in the background. Only the store
-// answers peeks.
+// is not enough, and for peeks: then the store decides. Either way a wish for more
+// may be put in line; where it is true it has gone out.
 func (ls *leases) take(t *comporta.Take, out *comporta.Taken) bool {
 	if t.Cost == 0 {
 		return false
@@ -143,7 +142,8 @@ func (ls *leases) take(t *comporta.Take, out *comporta.Taken) bool {
 	wish := ls.wishLocked(l, now)
 	s.mu.Unlock()
 	if wish != nil {
-		lane := ls.store.laneOf(wish, t.Key.Identity)
+		lane, slot := ls.store.laneOf(t.Key.Identity)
+		wish.slot = slot
 		lane.put(wish)
 		if b != nil {
 			lane.flush()

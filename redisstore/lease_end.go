@@ -50,7 +50,7 @@ func (ls *leases) start() {
 	}
 }
 
-// together is what ends within it is looked at together.
+// together is the time within which what ends is looked at together.
 const together = time.Millisecond
 
 func (ls *leases) run(ctx context.Context) {
@@ -196,7 +196,8 @@ func (ls *leases) sendBack(key comporta.Key, rule *comporta.Rule, b batch) {
 		r.free()
 		ls.out.Done()
 	}
-	lane := ls.store.laneOf(r, key.Identity)
+	lane, slot := ls.store.laneOf(key.Identity)
+	r.slot = slot
 	lane.put(r)
 	lane.flush()
 }

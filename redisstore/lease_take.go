@@ -58,7 +58,8 @@ func (s *Store) askLeased(ctx context.Context, takes []comporta.Take, out []comp
 		if !leasable(takes[i]) {
 			continue
 		}
-		s.laneOf(&request{}, takes[i].Key.Identity).flush()
+		lane, _ := s.laneOf(takes[i].Key.Identity)
+		lane.flush()
 		if err == nil { // what lay here is spent in the store, and not for this instance
 			out[i].Remaining = min(out[i].Limit, out[i].Remaining+held[i])
 		}

@@ -340,7 +340,8 @@ const tries = 4
 // ask asks by the lane of an identity. The request is the caller's again unless
 // there is an error.
 func (s *Store) ask(ctx context.Context, r *request, identity string) error {
-	lane := s.laneOf(r, identity)
+	lane, slot := s.laneOf(identity)
+	r.slot = slot
 	for try := 1; ; try++ {
 		err := lane.ask(ctx, r)
 		if err == nil || try == tries {
@@ -357,14 +358,13 @@ func (s *Store) ask(ctx context.Context, r *request, identity string) error {
 	}
 }
 
-// laneOf is the lane of an identity, whose slot it notes in the request.
-func (s *Store) laneOf(r *request, identity string) *lane {
+// laneOf is the lane of an identity, and its slot in a cluster.
+func (s *Store) laneOf(identity string) (*lane, uint16) {
 	if !s.cluster {
-		r.slot = 0
-		return &s.lanes[0]
+		return &s.lanes[0], 0
 	}
-	r.slot = slotOf(identity)
-	return &s.lanes[int(r.slot)%len(s.lanes)]
+	slot := slotOf(identity)
+	return &s.lanes[int(slot)%len(s.lanes)], slot
 }
 
 // about is what the server's clock shows, as far as known.
