@@ -55,8 +55,9 @@ type Store interface {
 	// Take asks all the limits that apply to a request in one step and fills in a
 	// decision for each: all are charged or, when an enforced one denies, none is
 	// (limits that charge attempts aside). A denial is a value. An error means that
-	// the store does not know whether it spent; ErrSameKey and a cost out of range
-	// are errors that change nothing. len(out) is at least len(takes).
+	// the store does not know whether it spent, unless it is ErrUnspent; ErrSameKey
+	// and a cost out of range are errors that change nothing. len(out) is at least
+	// len(takes).
 	Take(ctx context.Context, takes []Take, out []Taken) error
 	// Settle settles takes, each once; the decisions are those of peeks afterwards.
 	Settle(ctx context.Context, settlements []Settlement, out []Taken) error
@@ -71,6 +72,10 @@ type Taker interface {
 
 // ErrSameKey is the error of a step that asks the same key twice.
 var ErrSameKey = errors.New("comporta: the same key twice in one step")
+
+// ErrUnspent is what errors of stores are (by errors.Is) that are sure to have
+// changed nothing, as when a server was not asked or refused.
+var ErrUnspent = errors.New("comporta: nothing was spent")
 
 // CheckTakes is the error of a step that no store may run: the same key twice,
 // a cost out of range.

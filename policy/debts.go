@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -91,13 +92,14 @@ func (d *debts) settled(key comporta.Key, paid debt) {
 // Of each key the store is first asked whether it answers; while it does not, all
 // stays for later. Then the key's units are charged without asking, as debt, in
 // the quota's window that they were spent in; those whose window is over, or
-// nearly, are forgotten. No debt is charged twice: where the store fails while it charges a
-// key, nobody knows whether it did, and that key's units count as charged. A
-// client then gets at most its instance's share of a quota once more, where the
-// other way it would lose what it never used. (One kind of unit may count twice:
-// that of a request which was under way when the store failed. If the store had
-// charged it after all, it stands there and is owed, too.) The error is that of
-// the store; what it did not come to stays for later.
+// nearly, are forgotten. No debt is charged twice: where the store fails while it
+// charges a key and does not know whether it did (its error is no
+// [comporta.ErrUnspent]), that key's units count as charged. A client then gets at
+// most its instance's share of a quota once more, where the other way it would
+// lose what it never used. (One kind of unit may count twice: that of a request
+// which was under way when the store failed. If the store had charged it after
+// all, it stands there and is owed, too.) The error is that of the store; what it
+// did not come to stays for later.
 func (e *Engine) Repay(ctx context.Context) error {
 	d := &e.fallback.debts
 	d.settling.Lock()
@@ -114,11 +116,13 @@ func (e *Engine) Repay(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("policy: the store does not answer yet, so what quotas spent without it is still to be charged: %w", err)
 		}
-		d.settled(key, owed)
 		err = within(ctx, func(ctx context.Context) error {
 			taken := comporta.Receipt{At: owed.at, Cost: 1}
 			return e.store.Settle(ctx, []comporta.Settlement{{Key: key, Rule: owed.rule, Taken: taken, Actual: 1 + owed.units}}, out)
 		})
+		if !errors.Is(err, comporta.ErrUnspent) {
+			d.settled(key, owed)
+		}
 		if err != nil {
 			return fmt.Errorf("policy: the store failed while it charged what a quota had spent without it: %w", err)
 		}

@@ -130,9 +130,10 @@ func TestAWindowThatIsOverIsNotCharged(t *testing.T) {
 	}
 }
 
-// A settle that fails may have been applied: it is never done again.
+// A settle that fails may have been applied: it is done again only where the store
+// is sure that it was not.
 func TestNoUnitIsChargedTwice(t *testing.T) {
-	for fault, want := range map[storetest.Fault]int64{storetest.LostReply: 60, storetest.Lost: 100} {
+	for fault, want := range map[storetest.Fault]int64{storetest.LostReply: 60, storetest.Lost: 100, storetest.Unspent: 60} {
 		f := join(t, 1, limits(quota(t, "day", "100/day")))
 		f.store.be(true)
 		f.passes(40, "GET", "/", peer)

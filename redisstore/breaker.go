@@ -6,11 +6,20 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/comporta/comporta"
 )
 
 // ErrDown is the error of a call that was not made because the calls before it
-// failed: nothing was spent, and nothing was waited for.
-var ErrDown = errors.New("redisstore: the store is down")
+// failed: it is a [comporta.ErrUnspent], and nothing was waited for.
+var ErrDown error = unspent("redisstore: the store is down")
+
+// unspent is an error that is a [comporta.ErrUnspent].
+type unspent string
+
+func (e unspent) Error() string { return string(e) }
+
+func (unspent) Is(target error) bool { return target == comporta.ErrUnspent }
 
 // downError is an ErrDown with its cause. Of a breaker it is also the state.
 type downError struct {
@@ -22,7 +31,7 @@ func (e *downError) Error() string {
 	return ErrDown.Error() + ": " + e.cause + ": " + troubles[e.cause].meaning
 }
 
-func (e *downError) Is(target error) bool { return target == ErrDown }
+func (e *downError) Is(target error) bool { return errors.Is(ErrDown, target) }
 
 // patience is for how long all calls may fail before the breaker opens, however
 // few they are.

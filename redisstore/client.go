@@ -3,6 +3,8 @@ package redisstore
 import (
 	"context"
 	"strings"
+
+	"github.com/comporta/comporta"
 )
 
 // A Client is what the store needs of a Redis client. It is safe for concurrent
@@ -43,6 +45,9 @@ func (e ServerError) Error() string {
 	text, _, _ := strings.Cut(string(e), ", with args beginning with")
 	return text
 }
+
+// Is says that it is a [comporta.ErrUnspent].
+func (ServerError) Is(target error) bool { return target == comporta.ErrUnspent }
 
 // Code is the first word: READONLY, LOADING, OOM, NOSCRIPT …
 func (e ServerError) Code() string {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 
@@ -20,10 +21,15 @@ const (
 	// LostReply: the call was applied, and fails all the same, as when the answer
 	// did not come back.
 	LostReply
+	// Unspent: the call fails, was never applied, and says so.
+	Unspent
 )
 
-// ErrFault is the error of every injected fault.
+// ErrFault is the error of every injected fault; that of Unspent is a
+// [comporta.ErrUnspent], too.
 var ErrFault = errors.New("storetest: injected fault")
+
+var errUnspent = fmt.Errorf("%w: %w", ErrFault, comporta.ErrUnspent)
 
 // Faults is a store that fails as its script says. It is safe for concurrent
 // use when its fields are not changed any more.
@@ -36,7 +42,7 @@ type Faults struct {
 
 	mu       sync.Mutex
 	calls    int
-	injected [LostReply + 1]int
+	injected [Unspent + 1]int
 }
 
 var (
@@ -105,6 +111,8 @@ func (f *Faults) call(out []comporta.Taken, through func([]comporta.Taken) error
 			return err
 		}
 		return ErrFault
+	case Unspent:
+		return errUnspent
 	default:
 		return through(out)
 	}
