@@ -2,6 +2,8 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/comporta/comporta"
 )
@@ -18,8 +20,12 @@ func spans(takes []comporta.Take) bool {
 
 // takeApart takes slot by slot. When a slot denies, what the slots before it
 // spent is given back, and those after it are asked as takes that are denied
-// already: that charges attempts and nothing else.
+// already: that charges attempts and nothing else. When a slot fails, what those
+// before it spent is given back, too, with nobody waiting for it. All slots have
+// one deadline.
 func (s *Store) takeApart(ctx context.Context, takes []comporta.Take, out []comporta.Taken) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
 	denied := false
 	for done, group := range bySlot(takes) {
 		part := make([]comporta.Take, len(group))
@@ -28,7 +34,15 @@ func (s *Store) takeApart(ctx context.Context, takes []comporta.Take, out []comp
 		}
 		answers := make([]comporta.Taken, len(group))
 		if err := s.take(ctx, part, answers, denied); err != nil {
-			return err
+			if done == 0 {
+				return err
+			}
+			if !denied {
+				takes, out := slices.Clone(takes), slices.Clone(out)
+				go func() { _ = s.giveBack(context.Background(), takes, out, done) }()
+			}
+			// What this slot is sure of does not hold of those before it.
+			return fmt.Errorf("redisstore: one slot of several failed: %v", err)
 		}
 		for i, at := range group {
 			out[at] = answers[i]

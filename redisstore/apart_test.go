@@ -1,6 +1,8 @@
 package redisstore_test
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,7 +16,8 @@ import (
 // TestSlotBySlot takes limits of identities in different slots: what the first
 // slots spent comes back when a later one denies, and attempts are charged.
 func TestSlotBySlot(t *testing.T) {
-	store, err := redisstore.New(dial(t, redistest.StartCluster(t).URL()), redisstore.Options{Timeout: 5 * time.Second})
+	cluster := redistest.StartCluster(t)
+	store, err := redisstore.New(dial(t, cluster.URL()), redisstore.Options{Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +57,37 @@ func TestSlotBySlot(t *testing.T) {
 				}
 			}
 		}
+	})
+
+	t.Run("gives back when a slot fails", func(t *testing.T) {
+		store, err := redisstore.New(dial(t, cluster.URL()), redisstore.Options{Timeout: 200 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		takes := []comporta.Take{
+			{Key: key("good", "a"), Rule: hour(10, nil), Cost: 1},
+			{Key: key("bad", "b"), Rule: hour(10, nil), Cost: 1},
+		}
+		out := make([]comporta.Taken, len(takes))
+		redistest.Until(t, 5*time.Second, func() error { return store.Take(t.Context(), takes, out) })
+		spent := out[0].Limit - out[0].Remaining
+		slow := cluster.Primary(int(redisstore.SlotOf("b")))
+		slow.Pause()
+		begun := time.Now()
+		err = store.Take(t.Context(), takes, out)
+		took := time.Since(begun)
+		slow.Resume()
+		if err == nil || errors.Is(err, comporta.ErrUnspent) || errors.Is(err, redisstore.ErrDown) || took > 350*time.Millisecond {
+			t.Errorf("%v after %v", err, took)
+		}
+		redistest.Until(t, 5*time.Second, func() error {
+			d, err := store.TakeOne(t.Context(), takes[0].Key, takes[0].Rule, 0)
+			if err == nil && d.Remaining != 10-spent {
+				err = fmt.Errorf("%d remain, want %d", d.Remaining, 10-spent)
+			}
+			return err
+		})
 	})
 
 	t.Run("never admits more", func(t *testing.T) {
