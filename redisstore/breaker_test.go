@@ -144,12 +144,12 @@ func TestBreakerTellsCausesOnce(t *testing.T) {
 		o.answer(readonly)
 		time.Sleep(200 * time.Millisecond)
 		o.answer(nil)
-		time.Sleep(150 * time.Millisecond)
+		time.Sleep(160 * time.Millisecond)
 		o.done(t.Context(), nil)
 		want := []string{
 			"0s down READONLY (" + string(readonly) + ")",
 			"250ms down timeout (context deadline exceeded)",
-			"800ms up after 800ms",
+			"810ms up after 810ms",
 		}
 		if diff := cmp.Diff(want, o.told()); diff != "" {
 			t.Fatal(diff)
