@@ -14,36 +14,48 @@ func clusterFails(t *testing.T, r *report) {
 	c := redistest.StartCluster(t)
 	t.Run("cases", func(t *testing.T) { clusterCases(t, c) })
 	f := startFleet(t, c.URL(), "chaos", deadline)
-	// A failure's client that has used half of its limit, by the failure's number.
-	slot := func(number int) int {
-		identity := "address:" + halfOf(number)
-		return c.Slot(fmt.Sprintf("chaos:{%d:%s}", len(identity), identity))
+	var slot int
+	aim := func(client string) {
+		identity := "address:" + client
+		slot = c.Slot(fmt.Sprintf("chaos:{%d:%s}", len(identity), identity))
 	}
 	var finish func()
 	var old *redistest.Server
 	r.suffer(t, f, []failure{
 		{
-			name: "a cluster's slot moves", bound: exactly, most: limit,
+			name: "a cluster's slot moves", bound: exactly, most: limit, aim: aim,
 			strike: func() {
-				from := c.Primary(slot(0))
+				from := c.Primary(slot)
 				to := c.Nodes[0]
 				if to == from {
 					to = c.Nodes[1]
 				}
-				finish = c.BeginMove(slot(0), to)
+				finish = c.BeginMove(slot, to)
 			},
 			mend: func() { finish() },
 		},
 		{
 			name: "a cluster's primary killed, its replica follows", bound: trailing, most: limit + members*share, trails: true,
+			aim: func(client string) {
+				aim(client)
+				if old != nil { // once more
+					old.Restart()
+				}
+				redistest.Until(t, 2*patient, func() error {
+					old = c.Primary(slot)
+					if field(old, "connected_slaves") == "0" {
+						return errors.New("the primary has no replica")
+					}
+					return nil
+				})
+			},
 			strike: func() {
-				old = c.Primary(slot(1))
-				follow(t, old, []*redistest.Server{c.Replica(slot(1))})
+				follow(t, old, []*redistest.Server{c.Replica(slot)})
 				old.Kill()
 			},
 			mend: func() {
-				redistest.Until(t, patient, func() error {
-					if c.Primary(slot(1)) == old {
+				redistest.Until(t, 2*patient, func() error {
+					if c.Primary(slot) == old {
 						return errors.New("nobody follows the primary that was killed")
 					}
 					return nil

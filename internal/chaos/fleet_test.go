@@ -81,7 +81,7 @@ func startFleet(t testing.TB, store, prefix string, timeout time.Duration) *flee
 	t.Helper()
 	f := &fleet{
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200}, Timeout: 10 * time.Second},
-		probes: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2}, Timeout: time.Second},
+		probes: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2}, Timeout: patient},
 	}
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "hello\n")
@@ -107,7 +107,7 @@ func startFleet(t testing.TB, store, prefix string, timeout time.Duration) *flee
 	for _, g := range f.gateways {
 		g.awaitServing(t)
 	}
-	f.await(t, 5*time.Second, fmt.Sprintf("store: up, instances %d", members))
+	f.await(t, 10*time.Second, fmt.Sprintf("store: up, instances %d", members))
 	f.balance(t, dir)
 	return f
 }

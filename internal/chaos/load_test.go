@@ -65,6 +65,17 @@ func (all answers) count(status int) (n int) {
 	return n
 }
 
+// passed is how many did, by client.
+func (all answers) passed() map[string]int {
+	n := map[string]int{}
+	for _, a := range all {
+		if n[a.client] += 0; a.status == http.StatusOK {
+			n[a.client]++
+		}
+	}
+	return n
+}
+
 // byStore are those that the store decided.
 func (all answers) byStore() (out answers) {
 	for _, a := range all {

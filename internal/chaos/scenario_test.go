@@ -11,7 +11,7 @@ import (
 
 const (
 	deadline = 50 * time.Millisecond // of a call to the store, as the policy has it by default
-	noticed  = 3 * time.Second       // within which gateways know that their store fails
+	noticed  = 10 * time.Second      // within which gateways know that their store fails
 	jitter   = 40 * time.Millisecond // by which a busy machine is late with everything
 	exact    = time.Second           // after the store is back, decisions are exact again
 	free     = "/free/"              // a path without limits
@@ -30,6 +30,8 @@ type failure struct {
 	// lost says that the store forgets what was spent, and trails that it forgets
 	// what was spent after strike began.
 	lost, trails bool
+	// aim, if any, is told before which client has used half of its limit.
+	aim func(client string)
 	// strike does it, and mend ends it: it returns when the store can serve again.
 	// during, if any, is done over and over in between.
 	strike, during, mend func()
@@ -43,9 +45,6 @@ type cost struct {
 	grown     int           // bytes of the largest gateway's memory
 }
 
-// halfOf is the client of a failure who has used half of its limit before.
-func halfOf(number int) string { return fmt.Sprintf("198.18.%d.1", number) }
-
 // A trial is one failure that happens to a fleet under load.
 type trial struct {
 	failure
@@ -55,14 +54,19 @@ type trial struct {
 
 	began, struck, seen, ending, mended, up time.Time
 	before, after                           size // when it was struck and when it was mended
+	late                                    []string
 }
 
 // suffer lets a failure happen to a fleet, holds it against its bounds and
-// measures its cost. Clients of one number know no others.
-func (f *fleet) suffer(t *testing.T, number int, x failure) cost {
+// measures its cost. What came late is told, since the machine may be to blame.
+// Clients of one number know no others.
+func (f *fleet) suffer(t *testing.T, number int, x failure) (c cost, late []string) {
 	t.Helper()
-	r := &trial{failure: x, T: t, half: halfOf(number), fresh: fmt.Sprintf("198.18.%d.2", number), spent: f.exactly(t, 2*number)}
+	r := &trial{failure: x, T: t, half: fmt.Sprintf("198.18.%d.1", number), fresh: fmt.Sprintf("198.18.%d.2", number), spent: f.exactly(t, 2*number)}
 	r.all = f.burst(10, limit/2, same("/local/", r.half))
+	if x.aim != nil {
+		x.aim(r.half)
+	}
 
 	r.began = time.Now()
 	load := f.stream(500, func(i int) ask { return r.next(number, i) })
@@ -83,26 +87,31 @@ func (f *fleet) suffer(t *testing.T, number int, x failure) cost {
 	r.after, r.ending = f.size(t), time.Now()
 	x.mend()
 	r.mended = time.Now()
-	r.up = f.await(t, 5*time.Second, "store: up")
+	r.up = f.await(t, noticed, "store: up")
 	r.all = append(r.all, f.burst(10, 2*limit, same("/local/", r.fresh))...)
 	f.awaitAnswers(t, load, 50)
 	r.all = append(r.all, load.stop()...)
 
 	r.statuses()
-	c := cost{passed: r.passed(), grown: r.after.bytes - r.before.bytes}
+	c.passed = r.passed()
+	c.grown = r.after.bytes - r.before.bytes
+	if c.grown > 32<<20 || r.after.goroutines > r.before.goroutines+200 {
+		t.Errorf("a gateway grew from %+v to %+v", r.before, r.after)
+	}
 	limited, noise := split(f.waits(t, r.began))
 	busy := quantile(noise, 1)
 	c.p99, c.most, c.back = quantile(limited, 0.99), quantile(limited, 1), r.back(busy)
 	// Some three in a hundred of these are asked before the store is known to be
 	// down, so that p99 is one of them. A machine may hold up single ones.
 	if c.p99 > deadline+jitter+busy || c.most > 10*deadline {
-		t.Errorf("requests waited %v (p99) and %v at most for limits, want %v; those without limits %v", c.p99, c.most, deadline, busy)
-	}
-	if c.grown > 32<<20 || r.after.goroutines > r.before.goroutines+200 {
-		t.Errorf("a gateway grew from %+v to %+v", r.before, r.after)
+		r.tooLate("requests waited %v (p99) and %v at most for limits, want %v; those without limits %v", c.p99, c.most, deadline, busy)
 	}
 	f.exactly(t, 2*number+1)
-	return c
+	return c, r.late
+}
+
+func (r *trial) tooLate(format string, args ...any) {
+	r.late = append(r.late, fmt.Sprintf(format, args...))
 }
 
 // next is the i-th request of the load. The kinds go round in a number that is no
@@ -173,36 +182,43 @@ func (r *trial) passed() (most int) {
 
 // back is how long after the store's return the last decision without it was given.
 func (r *trial) back(busy time.Duration) (d time.Duration) {
-	r.Helper()
 	for _, a := range r.all {
 		if a.store != "" && a.begun.After(r.mended) {
 			d = max(d, a.begun.Sub(r.mended))
 		}
 	}
 	if bound, up := exact+deadline+busy, r.up.Sub(r.mended); d > bound || up > bound {
-		r.Errorf("the last decision without the store was given %v after it was back, and it was seen up after %v; want %v", d, up, exact)
+		r.tooLate("the last decision without the store was given %v after it was back, and it was seen up after %v; want %v", d, up, exact)
 	}
 	return d
 }
 
-// exactly checks that a new client gets its limit and not one more, by the store.
-// A machine that is too busy for the deadline gets another try.
-func (f *fleet) exactly(t *testing.T, number int) string {
+// exactly checks that a new client gets its limit and not one more, and gives
+// its name.
+func (f *fleet) exactly(t *testing.T, number int) (client string) {
+	t.Helper()
+	got := undisturbed(t, func(try int) answers {
+		client = fmt.Sprintf("198.18.%d.%d", number, 100+try)
+		return f.burst(10, limit+50, same("/local/", client))
+	})
+	got.only(t, "exactly", http.StatusOK, http.StatusTooManyRequests)
+	if passed := got.count(http.StatusOK); passed != limit {
+		t.Errorf("%d of a new client passed, want %d", passed, limit)
+	}
+	return client
+}
+
+// undisturbed are answers that the store alone gave. A machine that is too busy
+// for the deadline gets another try, with other clients.
+func undisturbed(t *testing.T, ask func(try int) answers) answers {
 	t.Helper()
 	for try := range tries {
-		client := fmt.Sprintf("198.18.%d.%d", number, 100+try)
-		got := f.burst(10, limit+50, same("/local/", client))
-		got.only(t, "exactly", http.StatusOK, http.StatusTooManyRequests)
-		if len(got.byStore()) < len(got) {
-			continue
+		if got := ask(try); len(got.byStore()) == len(got) {
+			return got
 		}
-		if passed := got.count(http.StatusOK); passed != limit {
-			t.Errorf("%d of a new client passed, want %d", passed, limit)
-		}
-		return client
 	}
-	t.Fatalf("of %d times that a new client asked, none was answered by the store alone", tries)
-	return ""
+	t.Fatalf("%d times some answers were given without the store", tries)
+	return nil
 }
 
 const tries = 10

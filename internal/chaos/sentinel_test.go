@@ -13,7 +13,7 @@ import (
 func sentinelFails(t *testing.T, r *report) {
 	s := redistest.StartSentinel(t)
 	f := startFleet(t, s.URL(), "chaos", deadline)
-	primary := s.Primary()
+	primary, killed := s.Primary(), false
 	r.suffer(t, f, []failure{
 		{
 			name: "replicas hang, `min-replicas-to-write 1`", bound: kept, most: limit + members*share, down: true,
@@ -34,11 +34,18 @@ func sentinelFails(t *testing.T, r *report) {
 		},
 		{
 			name: "primary killed, Sentinel promotes a replica", bound: trailing, most: limit + members*share, down: true, trails: true,
-			strike: func() {
+			aim: func(string) {
+				if killed { // once more
+					primary.Restart()
+					primary = s.Primary()
+				}
 				primary.MustDo("CONFIG", "SET", "min-replicas-to-write", "0")
-				redistest.Until(t, patient, func() error { return fit(s) })
+				redistest.Until(t, 4*patient, func() error { return fit(s) })
+			},
+			strike: func() {
 				follow(t, primary, s.Servers)
 				primary.Kill()
+				killed = true
 			},
 			mend: func() { s.AwaitFailover(primary) },
 		},
