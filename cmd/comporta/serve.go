@@ -34,6 +34,10 @@ type serveCmd struct {
 	DrainDelay time.Duration `default:"1s" placeholder:"TIME" help:"When stopping, how long new connections are still accepted while /readyz says 503 (default: 1s)."`
 }
 
+// repayAtEnd is how long a gateway that stops charges what quotas spent without
+// the store.
+const repayAtEnd = 5 * time.Second
+
 // Run serves until the context ends.
 func (c *serveCmd) Run(ctx context.Context, std *streams) error {
 	demo := c.Config == "" && c.Upstream == "" && c.Limit == "" && c.Algorithm == "" && c.Per == ""
@@ -140,7 +144,9 @@ func (c *serveCmd) build(ctx context.Context, cfg *config.Config, std *streams) 
 	return g, func() error {
 		paced()
 		pacer.Wait()
-		if err := engine.Repay(context.Background()); err != nil {
+		end, cancel := context.WithTimeout(context.Background(), repayAtEnd)
+		defer cancel()
+		if err := engine.Repay(end); err != nil {
 			log.Warn("what quotas spent while the store failed is not charged to it", "error", err)
 		}
 		return errors.Join(counts.close(), access.Flush())

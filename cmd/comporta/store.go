@@ -183,5 +183,6 @@ func sharedStatsOf(store *redisstore.Store) telemetry.SharedStats {
 	return telemetry.SharedStats{
 		Up: is.Up, Since: is.Since, Cause: is.Cause, Instances: is.Instances,
 		Calls: s.Calls, Takes: s.Takes, Settlements: s.Settlements, Remembered: s.Remembered, Replaced: s.Replaced, Errors: s.Errors,
+		Leases: s.Leases.Granted, Leased: s.Leases.Leased, Served: s.Leases.Served, Returned: s.Leases.Returned, Lost: s.Leases.Lost,
 	}
 }

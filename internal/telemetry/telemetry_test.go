@@ -142,7 +142,8 @@ func TestTheStoreIsAskedWhenMetricsAre(t *testing.T) {
 
 func TestTheSharedStoreIsAskedWhenMetricsAre(t *testing.T) {
 	_, engine, _ := counting(t)
-	stats := SharedStats{Up: true, Instances: 3, Calls: 4, Takes: 5, Settlements: 6, Remembered: 7, Replaced: 8, Errors: map[string]int64{"timeout": 9, "READONLY": 10}}
+	stats := SharedStats{Up: true, Instances: 3, Calls: 4, Takes: 5, Settlements: 6, Remembered: 7, Replaced: 8, Errors: map[string]int64{"timeout": 9, "READONLY": 10},
+		Leases: 11, Leased: 12, Served: 13, Returned: 14, Lost: 15}
 	tel := New(Options{Engine: engine, Shared: func() SharedStats { return stats }})
 	tell := func(lines ...string) {
 		t.Helper()
@@ -156,7 +157,9 @@ func TestTheSharedStoreIsAskedWhenMetricsAre(t *testing.T) {
 	}
 	tell("comporta_store_up 1", "comporta_store_instances 3", "comporta_store_calls_total 4", "comporta_store_takes_total 5",
 		"comporta_store_settlements_total 6", "comporta_store_remembered_denials_total 7", "comporta_store_replaced_values_total 8",
-		`comporta_store_errors_total{cause="timeout"} 9`, `comporta_store_errors_total{cause="READONLY"} 10`)
+		`comporta_store_errors_total{cause="timeout"} 9`, `comporta_store_errors_total{cause="READONLY"} 10`,
+		"comporta_store_leases_total 11", "comporta_store_leased_units_total 12", "comporta_store_leased_takes_total 13",
+		"comporta_store_returned_units_total 14", "comporta_store_lost_units_total 15")
 	stats.Up = false
 	tell("comporta_store_up 0")
 }
