@@ -42,7 +42,7 @@ func stores(client redisstore.Client) storetest.Open {
 }
 
 func TestConformanceInACluster(t *testing.T) {
-	storetest.Run(t, stores(dial(t, redistest.StartCluster(t).URL())))
+	storetest.RunApart(t, stores(dial(t, redistest.StartCluster(t).URL())))
 }
 
 func TestConformanceBySentinels(t *testing.T) {

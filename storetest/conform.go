@@ -16,18 +16,19 @@ import (
 
 // answersAsTheModel asks a store and the model the same, in one world after the
 // other, one take at a time through TakeOne or many.
-func answersAsTheModel(t *testing.T, open Open, single bool) {
+func answersAsTheModel(t *testing.T, open Open, how asking) {
 	clock := &Clock{}
 	store := open(t, clock.Now)
 	one, ok := store.(comporta.Taker)
-	if single && !ok {
+	if how.single && !ok {
 		t.Skip("the store has no TakeOne")
 	}
 	var runs atomic.Int64
 	inWorlds(t, func(rt *rapid.T) {
 		w := newWorld(rt, runs.Add(1))
 		w.clock, w.store, w.model.Now = clock, store, clock.Now
-		if single {
+		w.apart = how.apart
+		if how.single {
 			w.one = one
 		}
 		clock.Set(rapid.SampledFrom(bases).Draw(rt, "start"))
@@ -179,8 +180,8 @@ func takeOne(t fataler, store comporta.Store, take comporta.Take) comporta.Taken
 	return out[0]
 }
 
-// goroutines ask at once, asking each.
-const goroutines, asking = 64, 40
+// goroutines ask at once, so often each.
+const goroutines, questions = 64, 40
 
 // admitsNoMoreToMany lets many ask at once, first while the clock stands, where
 // exactly a full budget passes, then while it runs, where the bound holds.
@@ -221,7 +222,7 @@ func manyTake(t *testing.T, store comporta.Store, rule *comporta.Rule, identity 
 				{Key: comporta.Key{Limit: "wide", Identity: identity}, Rule: wide, Cost: 1},
 			}[:1+g%2]
 			out := make([]comporta.Taken, len(takes))
-			for range asking {
+			for range questions {
 				if err := store.Take(context.Background(), takes, out); err != nil {
 					t.Error(err)
 					return

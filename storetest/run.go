@@ -22,9 +22,19 @@ type Open func(t *testing.T, now func() time.Time) comporta.Store
 //
 // The store must have room for a few thousand keys. A failure prints the seed
 // with which it is had again.
-func Run(t *testing.T, open Open) {
-	t.Run("answers as the model", func(t *testing.T) { answersAsTheModel(t, open, false) })
-	t.Run("TakeOne answers as Take", func(t *testing.T) { answersAsTheModel(t, open, true) })
+func Run(t *testing.T, open Open) { run(t, open, asking{}) }
+
+// RunApart is Run for a store whose steps are all or nothing for one identity
+// only, as it keeps identities on different servers: no step asks about two.
+func RunApart(t *testing.T, open Open) { run(t, open, asking{apart: true}) }
+
+// asking says how a store is asked: about one identity in a step, by TakeOne.
+type asking struct{ apart, single bool }
+
+func run(t *testing.T, open Open, how asking) {
+	t.Run("answers as the model", func(t *testing.T) { answersAsTheModel(t, open, how) })
+	how.single = true
+	t.Run("TakeOne answers as Take", func(t *testing.T) { answersAsTheModel(t, open, how) })
 	t.Run("keeps a log when its limit changes", func(t *testing.T) { keepsALog(t, open) })
 	t.Run("refuses what no store may run", func(t *testing.T) { refuses(t, open) })
 	t.Run("keeps its own strings", func(t *testing.T) { keepsItsOwnStrings(t, open) })

@@ -48,6 +48,7 @@ type world struct {
 	clock *Clock
 	store comporta.Store
 	one   comporta.Taker // asks single takes, where set
+	apart bool           // no step asks about two clients
 	model *Model
 
 	names      []string
@@ -173,7 +174,7 @@ func (w *world) take() {
 			break
 		}
 	}
-	if first := takes[0]; w.one == nil && len(w.identities) > 1 && seldom(w.t, "of two clients") {
+	if first := takes[0]; w.one == nil && !w.apart && len(w.identities) > 1 && seldom(w.t, "of two clients") {
 		// The same limit for the other client too: another key of one step.
 		first.Key.Identity = w.identities[0]
 		if identity == first.Key.Identity {
