@@ -76,7 +76,7 @@ func (c *call) read(reply string) error {
 			return err
 		}
 	}
-	if p.short || p.rest != "" {
+	if p.strange || p.rest != "" {
 		return errForm
 	}
 	return nil
@@ -214,15 +214,16 @@ func (f *found) Reach(_ comporta.Instant, n int64) comporta.Instant {
 // At is asked by settlements alone, which the script does by itself.
 func (f *found) At(comporta.Instant) int64 { return 0 }
 
-// A parser reads packed numbers. What is missing reads as 0, and is said at the end.
+// A parser reads packed numbers. What is missing or no number of ours reads as 0,
+// and is said at the end.
 type parser struct {
-	rest  string
-	short bool
+	rest    string
+	strange bool
 }
 
 func (p *parser) next(n int) string {
 	if len(p.rest) < n {
-		p.short, p.rest = true, ""
+		p.strange, p.rest = true, ""
 		return "\x00\x00\x00\x00\x00\x00\x00\x00"[:n]
 	}
 	b := p.rest[:n]
@@ -237,10 +238,17 @@ func (p *parser) count() int {
 	return int(b[0]) | int(b[1])<<8
 }
 
+// number is a whole number that a script could have counted to; anything else is
+// no reply of it, and could lead the step astray.
 func (p *parser) number() int64 {
 	var b [8]byte
 	copy(b[:], p.next(8))
-	return int64(math.Float64frombits(binary.LittleEndian.Uint64(b[:])))
+	x := math.Float64frombits(binary.LittleEndian.Uint64(b[:]))
+	if !(x >= 0 && x <= 1<<53) {
+		p.strange = true
+		return 0
+	}
+	return int64(x)
 }
 
 func (p *parser) instant() comporta.Instant { return comporta.Instant(p.number()) }

@@ -372,7 +372,8 @@ func (s *Store) about(now int64) comporta.Instant {
 	if s.now != nil {
 		return comporta.InstantOf(s.now())
 	}
-	return comporta.Instant(now/1000 + s.offset.Load())
+	// Calendars end: whatever a server says, it is no time beyond them.
+	return comporta.Instant(min(max(0, now/1000+s.offset.Load()), 1<<53))
 }
 
 // learn takes the server's time from a reply.
