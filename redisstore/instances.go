@@ -26,6 +26,8 @@ type instancesOptions struct {
 
 	// heard is told the server's time in µs, and when it was asked and told.
 	heard func(server, sent, replied int64)
+	// failed, where it is set, is told what a heartbeat met instead of an answer.
+	failed func(error)
 }
 
 // instances announces this one to the others and counts them, in one key of the
@@ -40,6 +42,7 @@ type instances struct {
 	mu     sync.Mutex
 	recent [missed]int64 // the last counts
 	beats  int
+	last   int64 // when the last one came
 }
 
 // newInstances announces nothing until start.
@@ -69,8 +72,8 @@ func (i *instances) start(b *breaker) {
 }
 
 // count is how many instances live as far as last known, at least 1. It is the
-// most of the last counts: after a server came back empty it takes the others a
-// heartbeat to be there again.
+// most of the last counts, but those that followed a silence: a server that comes
+// back, empty or with all others expired, hears from them a heartbeat later.
 func (i *instances) count() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -84,12 +87,16 @@ func (i *instances) count() int {
 // beat announces this instance once. It writes, and so fails where takes would:
 // the breaker probes with it.
 func (i *instances) beat(ctx context.Context) error {
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, i.deadline)
 	defer cancel()
 	sent := i.now()
 	alive := strconv.FormatInt(missed*i.every.Microseconds(), 10)
 	reply, err := i.client.Do(ctx, i.key(), "EVAL", announcing, "1", i.key(), i.name, alive)
 	if err != nil {
+		if i.failed != nil && caller.Err() == nil {
+			i.failed(err)
+		}
 		return err
 	}
 	replied := i.now()
@@ -97,12 +104,21 @@ func (i *instances) beat(ctx context.Context) error {
 	if !ok {
 		return errors.New("redisstore: the reply to a heartbeat has another form: is this Redis or Valkey?")
 	}
-	i.mu.Lock()
-	i.recent[i.beats%missed] = live
-	i.beats++
-	i.mu.Unlock()
+	i.note(live, replied)
 	i.heard(server, sent, replied)
 	return nil
+}
+
+// note keeps a count that came now.
+func (i *instances) note(live, now int64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	silence := now-i.last > 2*int64(i.every)
+	i.last = now
+	if at := i.beats % missed; i.beats == 0 || !silence || live > i.recent[at] {
+		i.recent[at] = live
+		i.beats++
+	}
 }
 
 // close ends the heartbeats, and takes this instance out within one deadline.
@@ -110,7 +126,7 @@ func (i *instances) close() {
 	i.stop()
 	i.ended.Wait()
 	i.mu.Lock()
-	announced := i.beats > 0
+	announced := i.last > 0
 	i.mu.Unlock()
 	if !announced {
 		return

@@ -83,6 +83,33 @@ func TestInstancesCountEachOther(t *testing.T) {
 	never.close() // it was never there
 }
 
+// A server that comes and goes has heard from nobody else yet each time.
+func TestCountsAfterASilenceAreNotBelieved(t *testing.T) {
+	i := newInstances(instancesOptions{every: time.Second})
+	at := int64(time.Hour)
+	note := func(later time.Duration, live int64, want int) {
+		t.Helper()
+		at += int64(later)
+		i.note(live, at)
+		if got := i.count(); got != want {
+			t.Errorf("%d instances, want %d", got, want)
+		}
+	}
+	note(0, 5, 5)
+	for range 10 {
+		note(4*time.Second, 1, 5)
+		note(200*time.Millisecond, 5, 5)
+	}
+	for range 10 {
+		note(4*time.Second, 1, 5)
+	}
+	note(4*time.Second, 6, 6)
+	for range missed - 1 {
+		note(time.Second, 1, 6)
+	}
+	note(time.Second, 1, 1)
+}
+
 func TestDeadInstancesAreNotCounted(t *testing.T) {
 	s := redistest.Start(t)
 	dead, _ := announcer(s, time.Millisecond)

@@ -19,7 +19,7 @@ type Stats struct {
 	ClockFaults int64
 	// Replaced are values that were found in keys and were no states.
 	Replaced int64
-	// Errors are the calls that failed, by cause: words from a fixed list.
+	// Errors are the calls and heartbeats that failed, by cause: words from a fixed list.
 	Errors map[string]int64
 }
 
@@ -89,17 +89,24 @@ func (c *counters) carried(sent *call) {
 // open for, and so is silent about, at most once a minute.
 func (s *Store) failed(err error) {
 	c, why := &s.counters, cause(err)
+	c.wrong(err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.errors == nil {
-		c.errors, c.told = map[string]int64{}, map[string]int64{}
-	}
-	c.errors[why]++
 	last, before := c.told[why]
 	if now := monotonic(); !troubles[why].down && (!before || now-last > int64(time.Minute)) {
 		c.told[why] = now
 		logRefused(s.logger, why, err)
 	}
+}
+
+// wrong counts what failed, by its cause.
+func (c *counters) wrong(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.errors == nil {
+		c.errors, c.told = map[string]int64{}, map[string]int64{}
+	}
+	c.errors[cause(err)]++
 }
 
 // turned dates the store's coming up.

@@ -113,7 +113,7 @@ func New(client Client, o Options) (*Store, error) {
 	s.offset.Store(began.UnixMicro())
 	s.instances = newInstances(instancesOptions{
 		client: client, prefix: s.prefix, every: either(o.Heartbeat, time.Second), deadline: s.timeout, now: monotonic,
-		heard: s.heard,
+		heard: s.heard, failed: s.counters.wrong,
 	})
 	s.breaker = newBreaker(breakerOptions{
 		failures: either(o.Failures, 5), every: either(o.Probe, 200*time.Millisecond), deadline: s.timeout, now: monotonic,
