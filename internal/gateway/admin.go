@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/comporta/comporta/policy"
 )
 
 // admin answers at the metrics address; nothing there changes anything.
@@ -40,8 +39,9 @@ func newAdmin(g *Gateway) (*admin, error) {
 	}}, nil
 }
 
-// ready is the answer of /readyz. A gateway whose store is down serves on, unless
-// its policy is to refuse what the store cannot decide.
+// ready is the answer of /readyz. A gateway whose store is down serves on as its
+// policy says: were it not ready, all that share the store would leave their
+// balancer at once, with the requests that no limit is in the way of.
 func (g *Gateway) ready() (status int, text string) {
 	if g.draining.Load() {
 		return http.StatusServiceUnavailable, "draining\n"
@@ -53,12 +53,8 @@ func (g *Gateway) ready() (status int, text string) {
 	if s.Up {
 		return http.StatusOK, fmt.Sprintf("ready\nstore: up, instances %d\n", s.Instances)
 	}
-	onError := g.o.Engine.OnError()
-	store := fmt.Sprintf("store: down since %s, on_error %v, cause %s\n", s.Since.UTC().Format(time.RFC3339), onError, s.Cause)
-	if onError == policy.Deny {
-		return http.StatusServiceUnavailable, "not ready\n" + store
-	}
-	return http.StatusOK, "ready\n" + store
+	return http.StatusOK, fmt.Sprintf("ready\nstore: down since %s, on_error %v, cause %s\n",
+		s.Since.UTC().Format(time.RFC3339), g.o.Engine.OnError(), s.Cause)
 }
 
 func say(w http.ResponseWriter, status int, text string) {

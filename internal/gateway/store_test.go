@@ -48,7 +48,7 @@ func TestAGatewayWithoutItsStore(t *testing.T) {
 			[]string{`comporta_store_fallbacks_total{on_error="local"} 2`, `comporta_requests_total{verdict="denied"} 1`}},
 		{policy.Allow, []int{200, 200}, "status=200 verdict=allowed store=allow", 200, "ready\n" + told + "allow, cause timeout\n",
 			[]string{`comporta_store_fallbacks_total{on_error="allow"} 2`, `comporta_requests_total{verdict="allowed"} 2`}},
-		{policy.Deny, []int{503, 503}, "status=503 verdict=undecided store=deny", 503, "not ready\n" + told + "deny, cause timeout\n",
+		{policy.Deny, []int{503, 503}, "status=503 verdict=undecided store=deny", 200, "ready\n" + told + "deny, cause timeout\n",
 			[]string{`comporta_store_fallbacks_total{on_error="deny"} 2`, `comporta_requests_total{verdict="undecided"} 2`}},
 	} {
 		t.Run(c.way.String(), func(t *testing.T) {
