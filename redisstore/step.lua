@@ -146,6 +146,14 @@ local function known(v)
   return a and (sizes[a] == #v or a == LOG and #v >= HEAD)
 end
 
+-- What has the form of a state may still be none: MOST microseconds are the
+-- longest that a max_wait, now or before, and a quota's window may last.
+local MOST = 34560000000000
+local function forged(c)
+  c.g = REPLACED
+  return c
+end
+
 -- other is for a state of another algorithm: the key starts anew, but never
 -- before that one's last change.
 local function other(c, v)
@@ -196,6 +204,13 @@ local function arrive(k, r, offset)
 
   if a <= LEAKY then
     local _, at, L, W, B, f, p, l = get(forms[a], v)
+    local same = L == r.L and W == r.W and B == r.B
+    if same then
+      if p >= r.p or f > 2 * r.cf + 1 and (a == LEAKY or f > r.cf + MOST) then return forged(c) end
+    elseif L < 1 or W < 1000 then
+      return forged(c)
+    end
+    if a == LEAKY and l > 9007199254000000 then return forged(c) end
     if at > now then
       if at - now > STEP then
         at, c.g, c.d = now, FAULT, true
@@ -207,13 +222,18 @@ local function arrive(k, r, offset)
     if f < 0 or f == 0 and p == 0 then return c end
     c.on, c.f, c.p, c.l = true, f, p, l
     if a == TOKEN then c.l = nil end
-    if L ~= r.L or W ~= r.W or B ~= r.B then
+    if not same then
       rarely().convert(c, r, L, W)
       c.d = true
     end
   elseif a == FIXED then
     local _, at, L, W, flags, n, t = get(forms[a], v)
     local fault = at - now > STEP
+    local same = L == r.L and W == r.W and flags == r.flags
+    if same and t - at > (flags < 2 and W or MOST) then
+      finish(c, r, offset)
+      return forged(c)
+    end
     if fault then
       c.g, c.d = FAULT, true
     elseif at > now then
@@ -224,13 +244,16 @@ local function arrive(k, r, offset)
       return c
     end
     c.on, c.n = true, n
-    local same = L == r.L and W == r.W and flags == r.flags
     if not same then
       c.n, c.d = math.min(n, r.L), true
     end
     if same and not fault then c.t = t else finish(c, r, offset) end
   else
     local _, at, L, W, flags, n, v, t = get(forms[a], v)
+    if W < 1000 or t - at > W then
+      c.t = ending(now, r.W, r.W - offset)
+      return forged(c)
+    end
     if at - now > STEP then
       c.g, c.d = FAULT, true
       t = ending(now, W, t)
@@ -429,14 +452,23 @@ function makeLogs()
   local own = {}
   local RECORD = 16
 
-  -- entry i, counted from 0: its instant, and the units up to it
+  -- read is an entry at a place in what was got: its instant, and the units up
+  -- to it; neither is past what the header says.
+  local function read(c, body, place)
+    local at, upto = get('<dd', body, place)
+    if not (at <= c.last) then at = c.last end
+    if not (upto <= c.total) then upto = c.total end
+    return at, upto
+  end
+
+  -- entry is entry i, counted from 0
   local function entry(c, i)
     if c.list then
       local e = c.list[i + 1]
       return e[1], e[2]
     end
     local from = HEAD + i * RECORD
-    return get('<dd', call('GETRANGE', KEYS[c.k], from, from + RECORD - 1))
+    return read(c, call('GETRANGE', KEYS[c.k], from, from + RECORD - 1), 1)
   end
 
   -- first is the first entry from c.head on for which is(at, upto) holds; each
@@ -460,6 +492,7 @@ function makeLogs()
   local function leave(c, at)
     if c.newest <= at then return forget(c) end
     local i = first(c, function(t) return t > at end)
+    if i == c.count then return forget(c) end
     if i > c.head then
       local _, upto = entry(c, i - 1)
       c.head, c.base = i, math.max(c.base, upto)
@@ -474,7 +507,7 @@ function makeLogs()
     if c.count > c.head then
       local body = call('GETRANGE', KEYS[c.k], HEAD + c.head * RECORD, -1)
       for i = 1, c.count - c.head do
-        local at, upto = get('<dd', body, (i - 1) * RECORD + 1)
+        local at, upto = read(c, body, (i - 1) * RECORD + 1)
         list[i] = {at, upto}
       end
     end
@@ -501,11 +534,12 @@ function makeLogs()
     end
     local _, at, L, W
     _, at, L, W, c.base, c.total, c.head, c.count, c.newest = get(HEADER, v)
-    if call('STRLEN', KEYS[c.k]) ~= HEAD + c.count * RECORD or c.head >= c.count then
+    if call('STRLEN', KEYS[c.k]) ~= HEAD + c.count * RECORD or c.head >= c.count
+      or c.newest > at or c.base > c.total or c.total > 9007199254740991 or W < 1000 then
       empty(c)
-      c.g = REPLACED
-      return c
+      return forged(c)
     end
+    c.last = at
     c.new, c.on = false, true
     local from
     if at - now > STEP then
@@ -543,7 +577,9 @@ function makeLogs()
   local function reach(c, k)
     local upto = c.base + k
     if upto > c.total then return c.e end
-    local at = entry(c, first(c, function(_, u) return u >= upto end))
+    local i = first(c, function(_, u) return u >= upto end)
+    if i == c.count then return c.e end
+    local at = entry(c, i)
     return at
   end
 

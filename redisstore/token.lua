@@ -11,6 +11,7 @@ if not given then
   now = t[1] * 1000000 + t[2]
 end
 local out, texts, failed = {}, {}, nil
+local most = math.max(2 * cf + 1, cf + 34560000000000) -- or it is no state
 for i = 1, items do
   local n, x, y
   _, n, _, _, _, _, x, y, pos = get('<BHBHHBdd', A, pos)
@@ -20,7 +21,7 @@ for i = 1, items do
   if v then
     if #v == 36 then
       local a, at, l, w, b, F, Q = get('<BI7I5I6I5I7I5', v)
-      if a ~= 1 or l ~= L or w ~= W or b ~= B or at - now > 10000000 then
+      if a ~= 1 or l ~= L or w ~= W or b ~= B or at - now > 10000000 or F > most or Q >= p then
         odd = true
       else
         if at > now then e = at end
