@@ -121,6 +121,32 @@ func TestAPausedServerCostsTheDeadlineAndNoMore(t *testing.T) {
 	})
 }
 
+// More calls at a time than there have been need more connections, which a server
+// that hangs accepts and then says nothing on.
+func TestMoreCallsThanConnectionsKeepTheDeadline(t *testing.T) {
+	s := redistest.StartOwn(t)
+	c := open(t, s.URL())
+	if _, err := c.Do(t.Context(), "k", "PING"); err != nil { // makes one
+		t.Fatal(err)
+	}
+	s.Pause()
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), deadline)
+			defer cancel()
+			began := time.Now()
+			if _, err := c.Do(ctx, "k", "PING"); err == nil {
+				t.Error("a paused server answered")
+			}
+			if took := time.Since(began); took > deadline+250*time.Millisecond {
+				t.Errorf("a call with %v took %v", deadline, took)
+			}
+		})
+	}
+	all.Wait()
+}
+
 func TestACommandThatMayHaveRunIsNotSentAgain(t *testing.T) {
 	s := redistest.StartOwn(t)
 	proxy := redistest.StartProxy(t, s.Addr)
