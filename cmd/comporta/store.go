@@ -58,7 +58,8 @@ func openRedis(ctx context.Context, cfg *config.Config, log *slog.Logger) (*back
 	if err != nil {
 		return nil, err
 	}
-	client, err := rueidis.Open(c.Address, rueidis.Options{})
+	// A server that is silent for as long as calls may wait is not silent yet.
+	client, err := rueidis.Open(c.Address, rueidis.Options{Silence: max(time.Second, 2*c.Timeout)})
 	if err != nil {
 		return nil, errors.Join(err, local.Close())
 	}
