@@ -30,6 +30,7 @@ type item struct {
 	last  *request
 	n     int
 	at    int // of n in the call's body
+	seats int // where its seats begin in the call's order
 }
 
 // A seat is a key's place in a call.
@@ -50,6 +51,7 @@ type call struct {
 	keys  []string
 	index map[comporta.Key]int
 	seats []seat
+	order []int // the seats of all takes and settlements
 	rules map[*comporta.Rule]int
 	head  []byte // the rules
 	body  []byte // the items
@@ -71,7 +73,7 @@ func (c *call) reset(now comporta.Instant) {
 	clear(c.keys)
 	clear(c.items)
 	clear(c.seats)
-	c.keys, c.seats, c.items = c.keys[:0], c.seats[:0], c.items[:0]
+	c.keys, c.seats, c.order, c.items = c.keys[:0], c.seats[:0], c.order[:0], c.items[:0]
 	c.head, c.body = c.head[:0], c.body[:0]
 }
 
@@ -105,7 +107,7 @@ func (c *call) add(r *request) bool {
 	if len(r.takes) == 1 {
 		return c.one(r, op)
 	}
-	c.items = append(c.items, item{op: op, first: r, last: r, n: 1})
+	c.items = append(c.items, item{op: op, first: r, last: r, n: 1, seats: len(c.order)})
 	c.body = append(c.body, op, 1, 0, uint8(len(r.takes)))
 	for i := range r.takes {
 		c.take(&r.takes[i], c.seat(r.takes[i].Key, r.takes[i].Rule))
@@ -128,7 +130,7 @@ func (c *call) one(r *request, op uint8) bool {
 			return true
 		}
 	}
-	c.items = append(c.items, item{op: op, first: r, last: r, n: 1, at: len(c.body) + 1})
+	c.items = append(c.items, item{op: op, first: r, last: r, n: 1, at: len(c.body) + 1, seats: len(c.order)})
 	if op == opTake {
 		s.item = len(c.items)
 	}
@@ -156,6 +158,7 @@ func (c *call) take(t *comporta.Take, at int) {
 }
 
 func (c *call) place(at int, flags uint8) {
+	c.order = append(c.order, at)
 	c.body = binary.LittleEndian.AppendUint16(c.body, uint16(at+1))
 	c.body = binary.LittleEndian.AppendUint16(c.body, uint16(c.seats[at].rule))
 	c.body = append(c.body, flags)
@@ -173,7 +176,7 @@ func (c *call) settle(r *request) bool {
 	if s.numbers.algorithm == leaky {
 		when = st.Taken.Place
 	}
-	c.items = append(c.items, item{op: opSettle, first: r, last: r, n: 1})
+	c.items = append(c.items, item{op: opSettle, first: r, last: r, n: 1, seats: len(c.order)})
 	c.body = append(c.body, opSettle, 1, 0, 1)
 	c.place(at, way)
 	for _, number := range [...]float64{x, y, float64(when), s.numbers.offset(s.phase)} {
@@ -181,6 +184,10 @@ func (c *call) settle(r *request) bool {
 	}
 	return true
 }
+
+// seatOf is the seat of an item's take. It does not ask by the key: who no longer
+// waits may have used the memory of its strings again.
+func (c *call) seatOf(it *item, take int) *seat { return &c.seats[c.order[it.seats+take]] }
 
 // seat is a key's place in the call, a new one where it has none.
 func (c *call) seat(k comporta.Key, rule *comporta.Rule) int {

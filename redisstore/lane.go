@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -35,14 +36,19 @@ type lane struct {
 }
 
 // ask puts a request in line and waits for its decisions, for the end of ctx or
-// for the store's deadline.
+// for the store's deadline. Who happens to send a call for all stays until it ends,
+// unless ctx has a deadline.
 func (l *lane) ask(ctx context.Context, r *request) error {
 	l.mu.Lock()
 	l.queue = append(l.queue, r)
 	c := l.dueLocked()
 	l.mu.Unlock()
 	if c != nil {
-		l.send(c)
+		if _, ends := ctx.Deadline(); ends {
+			go l.send(c)
+		} else {
+			l.send(c)
+		}
 	}
 	if ctx.Done() == nil {
 		<-r.done
@@ -52,7 +58,17 @@ func (l *lane) ask(ctx context.Context, r *request) error {
 	case <-r.done:
 		return r.err
 	case <-ctx.Done():
+		l.leave(r)
 		return &abandoned{ctx.Err()}
+	}
+}
+
+// leave takes a request out of line, unless it is in a call already.
+func (l *lane) leave(r *request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.queue, r); i >= 0 {
+		l.queue = slices.Delete(l.queue, i, i+1)
 	}
 }
 

@@ -87,7 +87,7 @@ func (c *call) readOne(it *item, p *parser, passed int) error {
 	var cell comporta.Cell
 	var log found
 	first := &it.first.takes[0]
-	seat := &c.seats[c.index[first.Key]]
+	seat := c.seatOf(it, 0)
 	now := c.cell(&cell, &log, seat, p)
 	for r := it.first; r != nil; r = r.next {
 		switch {
@@ -117,7 +117,7 @@ func (c *call) readAll(it *item, p *parser, now comporta.Instant, passed int) er
 		c.cells, c.logs = append(c.cells, comporta.Cell{}), append(c.logs, found{})
 	}
 	for i := range r.takes {
-		seat := &c.seats[c.index[r.takes[i].Key]]
+		seat := c.seatOf(it, i)
 		if at := c.cell(&c.cells[i], &c.logs[i], seat, p); at != now && c.cells[i].State.Zero() {
 			// Full again at an instant that is later than now: a state says so.
 			c.cells[i].State.At, c.cells[i].State.Under = at, seat.numbers.rule
@@ -150,7 +150,7 @@ func (c *call) readSettled(it *item, p *parser) error {
 	var cell comporta.Cell
 	var log found
 	st := it.first.settlement
-	now := c.cell(&cell, &log, &c.seats[c.index[st.Key]], p)
+	now := c.cell(&cell, &log, c.seatOf(it, 0), p)
 	st.Rule.Advance(&cell, now, 0, &it.first.out[0])
 	return nil
 }

@@ -355,6 +355,11 @@ func (s *Store) ask(ctx context.Context, r *request, identity string) error {
 			return err
 		}
 		r.err, r.next = nil, nil
+		if try == 1 { // others are before it in line now, with later deadlines
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, s.timeout-time.Duration(monotonic()-r.entered))
+			defer cancel()
+		}
 	}
 }
 
