@@ -461,10 +461,11 @@ function makeLogs()
     return at, upto
   end
 
-  -- entry is entry i, counted from 0
+  -- entry is entry i, counted from 0. From c.from on they are in a list, to be
+  -- written anew.
   local function entry(c, i)
-    if c.list then
-      local e = c.list[i + 1]
+    if c.list and i >= c.from then
+      local e = c.list[i - c.from + 1]
       return e[1], e[2]
     end
     local from = HEAD + i * RECORD
@@ -500,18 +501,24 @@ function makeLogs()
     if own.sum(c) <= 0 then forget(c) end
   end
 
-  -- open takes all that is in the log out into a list, to be written anew.
-  local function open(c)
-    if c.list then return end
+  -- open takes the entries from i on into the list.
+  local function open(c, i)
+    local after, upto = c.list or {}, c.list and c.from or c.count
+    if c.list and i >= upto then return end
     local list = {}
-    if c.count > c.head then
-      local body = call('GETRANGE', KEYS[c.k], HEAD + c.head * RECORD, -1)
-      for i = 1, c.count - c.head do
-        local at, upto = read(c, body, (i - 1) * RECORD + 1)
-        list[i] = {at, upto}
-      end
+    if i < upto then
+      local body = call('GETRANGE', KEYS[c.k], HEAD + i * RECORD, HEAD + upto * RECORD - 1)
+      for n = 1, upto - i do list[n] = {read(c, body, (n - 1) * RECORD + 1)} end
     end
-    c.list, c.head, c.count = list, 0, #list
+    for n = 1, #after do list[#list + 1] = after[n] end
+    c.list, c.from = list, i
+  end
+
+  -- packed are the entries of the list, as they are written.
+  local function packed(c)
+    local texts = {}
+    for i, e in ipairs(c.list) do texts[i] = put('<dd', e[1], e[2]) end
+    return table.concat(texts)
   end
 
   local function empty(c)
@@ -534,7 +541,7 @@ function makeLogs()
     end
     local _, at, L, W
     _, at, L, W, c.base, c.total, c.head, c.count, c.newest = get(HEADER, v)
-    if call('STRLEN', KEYS[c.k]) ~= HEAD + c.count * RECORD or c.head >= c.count
+    if call('STRLEN', KEYS[c.k]) < HEAD + c.count * RECORD or c.head >= c.count
       or c.newest > at or c.base > c.total or c.total > 9007199254740991 or W < 1000 then
       empty(c)
       return forged(c)
@@ -546,7 +553,7 @@ function makeLogs()
       c.g, c.d = FAULT, true
       leave(c, at - W)
       if c.on then
-        open(c)
+        open(c, c.head)
         for _, e in ipairs(c.list) do e[1] = math.min(e[1], now) end
         c.newest = math.min(c.newest, now)
       end
@@ -620,13 +627,18 @@ function makeLogs()
     end
     if not c.on then return end
     c.d = true
-    open(c)
     if c.added > 0 then -- of this very instant, by takes of this call
+      open(c, c.count)
       c.total = c.total + c.added
-      c.list[c.count + 1] = {c.e, c.total}
+      c.list[#c.list + 1] = {c.e, c.total}
       c.count, c.added = c.count + 1, 0
     end
+    open(c, first(c, function(t) return t >= at end))
     local back, before = 0, c.base
+    if c.from > c.head then
+      local _, upto = entry(c, c.from - 1)
+      before = math.max(before, upto)
+    end
     local list = {}
     for _, e in ipairs(c.list) do
       local units = e[2] - before
@@ -639,12 +651,12 @@ function makeLogs()
         list[#list + 1] = {e[1], e[2] - back}
       end
     end
-    c.list, c.count, c.total = list, #list, c.total - back
-    if #list == 0 then
+    c.list, c.count, c.total = list, c.from + #list, c.total - back
+    if own.sum(c) <= 0 then
       forget(c)
       return empty(c)
     end
-    c.newest = list[#list][1]
+    c.newest = entry(c, c.count - 1)
   end
 
   -- save writes the log: only what is new at its end, or all of it where that is
@@ -652,14 +664,16 @@ function makeLogs()
   function own.save(c, r, expire, write)
     local key = KEYS[c.k]
     if c.total + c.added > 4503599627370496 then -- count from the base again
-      open(c)
+      open(c, c.head)
       local list = {}
       for _, e in ipairs(c.list) do
         if e[2] > c.base then list[#list + 1] = {e[1], e[2] - c.base} end
       end
-      c.list, c.count, c.total, c.base = list, #list, c.total - c.base, 0
+      c.list, c.from, c.head, c.count = list, 0, 0, #list
+      c.total, c.base = c.total - c.base, 0
     end
-    local whole = c.new or c.list or c.head >= 64 and c.head * 2 >= c.count
+    local from = c.list and c.from or c.count -- from here on it is written
+    local whole = c.new or from <= c.head or c.head >= 64 and c.head * 2 >= c.count
     local merge, record = false, ''
     if c.added > 0 then
       -- Takes of one instant share an entry. A log that is as long as it may be
@@ -674,21 +688,18 @@ function makeLogs()
     local function header(head)
       return put(HEADER, LOG, c.e, r.L, r.W, c.base, c.total, head, count - (c.head - head), c.newest)
     end
-    if not whole then
-      local at = HEAD + count * RECORD - RECORD
-      if record ~= '' then write('SETRANGE', key, at, record) end
-      write('SETRANGE', key, 0, header(c.head))
-      return write('EXPIREAT', key, expire)
+    local body = c.list and packed(c) or ''
+    if whole and from > c.head then
+      body = call('GETRANGE', key, HEAD + c.head * RECORD, HEAD + from * RECORD - 1) .. body
+    elseif not whole and merge and body == '' then
+      from = from - 1
     end
-    local body = {}
-    if c.list then
-      for i, e in ipairs(c.list) do body[i] = put('<dd', e[1], e[2]) end
-    elseif not c.new then
-      body[1] = call('GETRANGE', key, HEAD + c.head * RECORD, -1)
-    end
-    body = table.concat(body)
     if merge then body = body:sub(1, -RECORD - 1) end
-    write('SET', key, header(0) .. body .. record, 'EXAT', expire)
+    body = body .. record
+    if whole then return write('SET', key, header(0) .. body, 'EXAT', expire) end
+    if body ~= '' then write('SETRANGE', key, HEAD + from * RECORD, body) end
+    write('SETRANGE', key, 0, header(c.head))
+    write('EXPIREAT', key, expire)
   end
 
   return own
