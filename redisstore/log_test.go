@@ -94,3 +94,11 @@ func TestGivingBackIsCheap(t *testing.T) {
 		t.Errorf("the log was written anew:\n%s", stats)
 	}
 }
+
+func TestLogsAreNoLongerThanAValue(t *testing.T) {
+	for most, right := range map[int]bool{0: true, 1 << 24: true, 1<<24 + 1: false, -1: false} {
+		if err := (&Options{MaxLogEntries: most}).check(); (err == nil) != right {
+			t.Errorf("%d entries: %v", most, err)
+		}
+	}
+}

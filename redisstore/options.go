@@ -22,7 +22,7 @@ type Options struct {
 	// without asking and to begin local counting; 65,536 unless said, of 128 bytes each.
 	MaxKnown int
 	// MaxLogEntries is how many entries one sliding log may have, of 16 bytes each;
-	// 1,000,000 unless said. Beyond it the last entry moves on: units then stay longer
+	// 1,000,000 unless said, up to 16,777,216. Beyond it the last entry moves on: units then stay longer
 	// than they must, and never shorter.
 	MaxLogEntries int
 	// Batch is how many requests may share one call, up to 1,024; 128 unless said.
@@ -38,6 +38,10 @@ type Options struct {
 	Now func() time.Time
 }
 
+// mostEntries is a quarter of a GiB in one log: a write that a server refuses for
+// its length would come after others of the same call.
+const mostEntries = 1 << 24
+
 func (o *Options) check() error {
 	if strings.ContainsAny(o.Prefix, "{}") {
 		return errors.New("redisstore: a prefix may not have braces: they say which part of a key makes its slot in a cluster")
@@ -49,6 +53,9 @@ func (o *Options) check() error {
 	}
 	if o.MaxKnown < 0 || o.MaxLogEntries < 0 || o.Batch < 0 || o.Batch > mostKeys || o.Failures < 0 {
 		return fmt.Errorf("redisstore: a number of the options is out of range: each is at least 0, which is the default, and batch at most %d", mostKeys)
+	}
+	if o.MaxLogEntries > mostEntries {
+		return fmt.Errorf("redisstore: sliding logs of %d entries: at most %d, as no value of a server is longer than 512 MiB", o.MaxLogEntries, mostEntries)
 	}
 	return nil
 }
