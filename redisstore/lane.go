@@ -169,7 +169,9 @@ func (l *lane) send(c *call) {
 	}
 
 	if err == nil {
-		err = c.read(reply)
+		if err = c.read(reply); err != nil {
+			l.store.failed(err)
+		}
 		l.store.counters.carried(c)
 	}
 	for r := range c.requests {

@@ -8,9 +8,6 @@ import (
 	"errors"
 )
 
-//go:embed step.lua
-var stepSource string
-
 // A script is Lua that servers keep under its digest.
 type script struct{ source, digest string }
 
@@ -19,11 +16,23 @@ func newScript(source string) script {
 	return script{source, hex.EncodeToString(sum[:])}
 }
 
-//go:embed token.lua
-var tokenSource string
-
+// The step for all calls is one script in parts, each of which uses those before
+// it; that for the commonest calls stands by itself.
 var (
-	step      = newScript(stepSource)
+	//go:embed step/arrive.lua
+	arriveSource string
+	//go:embed step/take.lua
+	takeSource string
+	//go:embed step/log.lua
+	logSource string
+	//go:embed step/lease.lua
+	leaseSource string
+	//go:embed step/items.lua
+	itemsSource string
+	//go:embed step/token.lua
+	tokenSource string
+
+	step      = newScript(arriveSource + takeSource + logSource + leaseSource + itemsSource)
 	tokenStep = newScript(tokenSource)
 )
 

@@ -1,7 +1,7 @@
--- The step of step.lua for the commonest call: takes of one token bucket that
+-- The step of the other parts for the commonest call: takes of one token bucket that
 -- charges what is admitted, each item on a key of its own. The bargain is the
 -- same; what is unusual (another form or other numbers in a key, a clock at
--- fault) is left as it is and answered by 2: ask step.lua.
+-- fault) is left as it is and answered by 2: ask them.
 local get, put, call, format = struct.unpack, struct.pack, redis.pcall, string.format
 local A = ARGV[1]
 local now, _, items, _, _, L, W, B, p, cf, cp, m, pos = get('<dHHBBddddddd', A)
