@@ -18,8 +18,8 @@ import (
 
 func main() {
 	var b bench
-	flag.IntVar(&b.rounds, "rounds", 7, "how many rounds each side runs in each scenario, after one to warm up")
-	flag.DurationVar(&b.round, "round", 500*time.Millisecond, "how long a round is")
+	flag.IntVar(&b.rounds, "rounds", 5, "how many rounds each side runs in each scenario, after one to warm up")
+	flag.DurationVar(&b.round, "round", 1500*time.Millisecond, "how long a round is: leases need more than the second that they last")
 	only := flag.String("only", "", "measure the scenarios only whose name this regular expression matches, such as '64 callers'")
 	each := flag.Bool("each", false, "print what each side needs, too")
 	file := flag.String("write", "", "write the tables into this file, between its markers")
