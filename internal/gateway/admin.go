@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"time"
-
 )
 
 // admin answers at the metrics address; nothing there changes anything.
