@@ -32,6 +32,17 @@ type known struct {
 	seeds  [2]maphash.Seed
 	sets   uint64 // of a shard: a power of two
 	shards [shards]knownShard
+	// notices are some of the denials that hold, each where its key's hash says, to
+	// be found without a lock: what an attack asks for, it asks for on all processors
+	// at once.
+	notices []atomic.Pointer[notice]
+}
+
+// A notice is a denial that is not written to any more.
+type notice struct {
+	tag  uint64
+	used *atomic.Int64
+	answer
 }
 
 type knownShard struct {
@@ -65,6 +76,8 @@ func newKnown(keys int) *known {
 	return &known{
 		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 		sets:  1 << bits.Len(uint(sets-1)),
+		// A power of two, an eighth of the keys.
+		notices: make([]atomic.Pointer[notice], 1<<bits.Len(uint(keys/16))),
 	}
 }
 
@@ -98,6 +111,25 @@ func (p *place) findLocked() (*answer, *atomic.Int64) {
 	}
 	return nil, nil
 }
+
+// publishLocked shows a key's denial to those who look without a lock, or takes it
+// from them; a is nil where there is no answer.
+func (k *known) publishLocked(p *place, a *answer, used *atomic.Int64) {
+	at := k.published(p)
+	if a != nil && a.until > 0 {
+		at.Store(&notice{p.tag, used, *a})
+	} else if d := at.Load(); d.of(p) {
+		at.CompareAndSwap(d, nil)
+	}
+}
+
+// published is where a key's denial would be.
+func (k *known) published(p *place) *atomic.Pointer[notice] {
+	return &k.notices[p.check&uint64(len(k.notices)-1)]
+}
+
+// of says whether the notice is of a key.
+func (d *notice) of(p *place) bool { return d != nil && d.tag == p.tag && d.check == p.check }
 
 // touch notes that an answer is used, now and then: a key that many ask for at
 // once is read, not written.
@@ -144,6 +176,7 @@ func (k *known) note(key *comporta.Key, rule *comporta.Rule, cost int64, d *comp
 	case sent >= a.settled && rule.Limit().Charge != comporta.Attempts:
 		a.until = sent + int64(holds(rule, d))
 	}
+	k.publishLocked(&p, a, used)
 }
 
 // holds is for how long a denial stays true in all that it tells. Of a limit with
@@ -165,15 +198,22 @@ func (k *known) drop(key *comporta.Key, now int64) {
 	p := k.place(key)
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
-	if a, _ := p.findLocked(); a != nil {
+	a, used := p.findLocked()
+	if a != nil {
 		a.until, a.settled = 0, now
 	}
+	k.publishLocked(&p, a, used)
 }
 
 // denied is the decision on a take that need not be sent, as a denial of this
 // key at the same or a smaller cost still holds.
 func (k *known) denied(key *comporta.Key, rule *comporta.Rule, cost, now int64) (d comporta.Decision, ok bool) {
 	p := k.place(key)
+	if held := k.published(&p).Load(); held.of(&p) && held.denies(rule, cost, now) {
+		touch(held.used, now)
+		held.denial(&d, cost, now)
+		return d, true
+	}
 	p.shard.mu.RLock()
 	defer p.shard.mu.RUnlock()
 	a, used := p.findLocked()
