@@ -29,3 +29,7 @@ func (r *Rule) WindowOf(now Instant, phase uint64) (start, end Instant) {
 	w := r.windowAt(now, phase)
 	return w.start, w.end
 }
+
+// Lease is how units may be taken ahead, its defaults written out; nil where they
+// may not. It is not to be changed.
+func (r *Rule) Lease() *Lease { return r.limit.Lease }

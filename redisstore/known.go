@@ -183,7 +183,7 @@ func (k *known) note(key *comporta.Key, rule *comporta.Rule, cost int64, d *comp
 // leases it is no longer than a lease: units that lie in one then go back.
 func holds(rule *comporta.Rule, d *comporta.Decision) time.Duration {
 	most := remembers
-	if lease := rule.Limit().Lease; lease != nil {
+	if lease := rule.Lease(); lease != nil {
 		most = min(most, lease.TTL)
 	}
 	if d.ResetAfter == 0 { // a full budget, which never allows this cost

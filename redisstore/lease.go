@@ -105,7 +105,7 @@ func (ls *leases) shard(key *comporta.Key) *leaseShard {
 
 // leasable says whether units for a take may lie here.
 func leasable(t comporta.Take) bool {
-	return t.Rule.Limit().Lease != nil && !t.Shadow && t.Rule.Counting()
+	return t.Rule.Lease() != nil && !t.Shadow && t.Rule.Counting()
 }
 
 // take takes from what is at hand and tells the decision. It is false where that
@@ -160,7 +160,7 @@ func (ls *leases) newLocked(s *leaseShard, t *comporta.Take, now int64) *lease {
 		ls.size.Add(-1)
 		return nil
 	}
-	l := &lease{key: owned(t.Key), rule: t.Rule, terms: *t.Rule.Limit().Lease, since: now, used: now, ends: math.MaxInt64}
+	l := &lease{key: owned(t.Key), rule: t.Rule, terms: *t.Rule.Lease(), since: now, used: now, ends: math.MaxInt64}
 	s.leases[l.key] = l
 	ls.lookLocked(l, now+int64(l.terms.TTL))
 	return l
@@ -233,7 +233,7 @@ func (ls *leases) restoreLocked(l *lease, at comporta.Instant, units, now int64)
 
 // settle settles a take to less within its lease, where that is still at hand.
 func (ls *leases) settle(st *comporta.Settlement, out *comporta.Taken) bool {
-	if st.Rule.Limit().Lease == nil || st.Actual > st.Taken.Cost {
+	if st.Rule.Lease() == nil || st.Actual > st.Taken.Cost {
 		return false
 	}
 	now := ls.now()
@@ -270,7 +270,7 @@ func (ls *leases) held(key *comporta.Key) int64 {
 // changeLocked goes on under another rule. What was leased under other numbers or
 // terms goes back.
 func (ls *leases) changeLocked(l *lease, rule *comporta.Rule) {
-	terms := *rule.Limit().Lease
+	terms := *rule.Lease()
 	same := l.rule.Same(rule) && l.terms == terms
 	l.rule, l.terms = rule, terms
 	if !same {

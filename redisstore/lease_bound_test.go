@@ -101,7 +101,7 @@ func TestLeaseBounds(t *testing.T) {
 					continue
 				}
 				w := f.rule.Limit().Window
-				f.clock.Advance(rapid.SampledFrom([]time.Duration{1, time.Millisecond, w / 3, w, f.rule.Limit().Lease.TTL, 3 * w}).Draw(t, "wait"))
+				f.clock.Advance(rapid.SampledFrom([]time.Duration{1, time.Millisecond, w / 3, w, f.rule.Lease().TTL, 3 * w}).Draw(t, "wait"))
 			case "settle":
 				for range rapid.IntRange(1, 10).Draw(t, "settles") {
 					f.settle()
@@ -223,7 +223,7 @@ func (f *fleet) check() {
 	for _, s := range f.stores {
 		lying += s.Held(f.key)
 	}
-	if share := f.rule.Limit().Lease.Most(f.rule.Full()); lying > share {
+	if share := f.rule.Lease().Most(f.rule.Full()); lying > share {
 		f.t.Fatalf("%d units lie in leases, and %d may", lying, share)
 	}
 }

@@ -182,7 +182,7 @@ func (s *Store) remembers(takes []comporta.Take, out []comporta.Taken) bool {
 	if s.now != nil || !s.known.answer(takes, out, monotonic()) {
 		return false
 	}
-	s.counters.remembered.Add(1)
+	s.counters.remembered.add()
 	return true
 }
 
@@ -191,14 +191,14 @@ func (s *Store) TakeOne(ctx context.Context, key comporta.Key, rule *comporta.Ru
 	if err := comporta.CheckCost(cost); err != nil {
 		return comporta.Decision{}, fmt.Errorf("comporta: limit %q: %w", key.Limit, err)
 	}
-	if rule.Limit().Lease != nil {
+	if rule.Lease() != nil {
 		var out [1]comporta.Taken
 		err := s.Take(ctx, []comporta.Take{{Key: key, Rule: rule, Cost: cost}}, out[:])
 		return out[0].Decision, err
 	}
 	if s.now == nil && cost > 0 {
 		if d, ok := s.known.denied(&key, rule, cost, monotonic()); ok {
-			s.counters.remembered.Add(1)
+			s.counters.remembered.add()
 			return d, nil
 		}
 	}
