@@ -37,7 +37,8 @@ func openComporta(lease *comporta.Lease) func(string, int, allowance) (*limiter,
 		if err != nil {
 			return nil, err
 		}
-		client, err := rueidis.Open(at, rueidis.Options{})
+		// Callers that never wait leave the client no processor for over a second.
+		client, err := rueidis.Open(at, rueidis.Options{Silence: 20 * time.Second})
 		if err != nil {
 			return nil, err
 		}
