@@ -220,7 +220,8 @@ func (s *Store) run(c *call, now int64) (string, error) {
 	if !ok || len(text) < 8 {
 		return "", errForm
 	}
-	s.learn(text, now)
+	told := parser{rest: text}
+	s.learn(told.number(), now)
 	return text, nil
 }
 

@@ -104,7 +104,7 @@ func (s *Store) Close() error {
 
 // heard is told the server's time at each heartbeat.
 func (s *Store) heard(server, sent, _ int64) {
-	s.offset.Store(server - sent/1000)
+	s.learn(server, sent)
 	if s.beats.Add(1)%10 == 0 {
 		s.keepSecret()
 	}
@@ -335,11 +335,8 @@ func (s *Store) about(now int64) comporta.Instant {
 	return comporta.Instant(min(max(0, now/1000+s.offset.Load()), 1<<53))
 }
 
-// learn takes the server's time from a reply.
-func (s *Store) learn(reply string, sent int64) {
-	p := parser{rest: reply}
-	s.offset.Store(p.number() - sent/1000)
-}
+// learn takes the server's time, in µs, from a reply to what was sent at an instant.
+func (s *Store) learn(server, sent int64) { s.offset.Store(server - sent/1000) }
 
 // rulesKept is how many rules are kept as numbers: a program that makes rules all
 // the time must not fill the memory.
