@@ -81,7 +81,7 @@ func appendQuotaExceeded(buf []byte, v *policy.Verdict) []byte {
 	buf = append(buf, `","violated-policies":[`...)
 	separator := ""
 	for i := range v.Applied {
-		if a := &v.Applied[i]; a.Shown && !a.Decision.Allowed && a.Limit.Mode != policy.Shadow {
+		if a := &v.Applied[i]; a.Shown && a.Denies() {
 			buf = append(append(append(append(buf, separator...), '"'), a.Limit.Name...), '"')
 			separator = ","
 		}

@@ -1,6 +1,9 @@
 package identity
 
-import "net/netip"
+import (
+	"context"
+	"net/netip"
+)
 
 // A Request is what limits may look at, whatever carried it: HTTP, gRPC, an
 // Envoy descriptor, a log line. So no carrier counts differently.
@@ -14,6 +17,8 @@ type Request struct {
 	Host string
 	// Path is the decoded, normalised path: what patterns match and what is forwarded.
 	Path string
+	// Query is the raw query, without its question mark.
+	Query string
 	// Header holds the header lines under their canonical names; an http.Header fits.
 	Header map[string][]string
 	// Peer is the address at the other end of the socket: unmapped, without zone.
@@ -22,6 +27,11 @@ type Request struct {
 	// PathValues are the values of the wildcards of the pattern that matched, by
 	// name. What matches patterns sets it; nil where none matched.
 	PathValues func(name string) string
+	// Body is the beginning of the request's body: at most that many bytes, and
+	// whether they are all of it. It may be called again, with more; what it read is
+	// handed on as it came. Nil where there is no body. Its error is a *[RequestError]
+	// where the client is at fault.
+	Body func(ctx context.Context, most int) (data []byte, whole bool, err error)
 
 	// client is the address that clientOf found: a request is walked once.
 	client   netip.Addr

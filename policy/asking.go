@@ -71,6 +71,7 @@ func (a *asking) add(c *clause, v *Verdict) {
 		applied := &v.Applied[len(v.Applied)-1]
 		applied.Limit, applied.Rule, applied.Identity, applied.Shown = p.limit, p.rule, id, p.shown
 		applied.Fallen = Default
+		applied.Lenient = p.limit.Mode == Shadow
 		if p.unlimited {
 			_, applied.Decision = p.rule.Step(comporta.State{}, v.Now, cost)
 			continue

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"github.com/comporta/comporta"
+	"github.com/comporta/comporta/identity"
 )
 
 // A Verdict is the answer to one request: what each limit decided and what
@@ -18,6 +19,14 @@ type Verdict struct {
 	Named int
 	// Preflight says that the request was a CORS preflight.
 	Preflight bool
+	// Refused is why the request is refused where it is not for a limit: a list
+	// denies it, its body cannot be read, it shows no identity where one is asked
+	// for. Applied are then the limits that were asked before that, if any.
+	Refused *identity.RequestError
+	// Listed says that a list let the request pass; no limit was asked.
+	Listed bool
+	// Unproved are the sources whose credential was shown and proves nothing.
+	Unproved []identity.Source
 	// Failed is the store's error, when it could not answer.
 	Failed error
 	// Fallen is which way the verdict then fell: Deny where one of the limits asks
@@ -36,8 +45,21 @@ type Applied struct {
 	// Decision is the limit's own. That of a shadow limit may deny a request that
 	// is allowed.
 	Decision comporta.Decision
-	// Identity is whose budget it was, as stored.
-	Identity string
+	// Identity is whose budget it was, as stored; Name is what operators call the
+	// client, which is never a secret.
+	Identity, Name string
+	// From says whose numbers they are: "limit", "plan pro", "override (line 80)".
+	From string
+	// Cost is what was asked for, Receipt what was spent, for settling.
+	Cost    int64
+	Receipt comporta.Receipt
+	// Lenient says that the limit refuses this request nothing: it is in shadow, for
+	// all or for this client, or it marks or demotes what is over it.
+	Lenient bool
+	// Blocked says that the client is denied for what it did before ([Limit.Block]).
+	Blocked bool
+	// Warned says that with this request the client's use passed Limit.WarnAt.
+	Warned bool
 	// Shown says that headers and bodies may tell of it.
 	Shown bool
 	// Fallen is Default where the store decided. Where it could not it is Local, and
@@ -46,8 +68,18 @@ type Applied struct {
 	Fallen OnError
 }
 
-// denies says whether the limit refuses the request: a shadow limit never does.
-func (a *Applied) denies() bool { return !a.Decision.Allowed && a.Limit.Mode != Shadow }
+// Denies says whether the limit refuses the request.
+func (a *Applied) Denies() bool { return !a.Decision.Allowed && !a.Lenient }
+
+// Marks says whether the upstream is to be told that the request is over the
+// limit, Demotes whether it is to come after others.
+func (a *Applied) Marks() bool   { return a.over(Mark) }
+func (a *Applied) Demotes() bool { return a.over(Demote) }
+
+// over says whether the request is over an enforced limit that does o.
+func (a *Applied) over(o OnLimit) bool {
+	return !a.Decision.Allowed && a.Limit.OnLimit == o && a.Limit.Mode == Enforce
+}
 
 // name finds the one limit that headers name, among those shown: on a denial
 // the denying one with the longest retry, else the one with the least share
@@ -69,6 +101,6 @@ func (v *Verdict) name() {
 // binds says whether a is to be named rather than b, which comes before it.
 func (a *Applied) binds(b *Applied) bool {
 	mine, theirs := a.Decision, b.Decision
-	mine.Allowed, theirs.Allowed = !a.denies(), !b.denies()
+	mine.Allowed, theirs.Allowed = !a.Denies(), !b.Denies()
 	return comporta.Stricter(mine, theirs)
 }

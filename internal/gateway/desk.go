@@ -133,7 +133,7 @@ func (g *Gateway) observe(v *policy.Verdict, r *http.Request) {
 		}
 		switch {
 		case a.Decision.Allowed, x.result == telemetry.Undecided:
-		case a.Limit.Mode == policy.Shadow:
+		case !a.Denies():
 			x.shadow = appendName(x.shadow, a.Limit.Name)
 		default:
 			x.denied = appendName(x.denied, a.Limit.Name)

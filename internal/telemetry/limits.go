@@ -57,7 +57,7 @@ func (t *Telemetry) Observe(v *policy.Verdict) {
 		case v.Failed != nil && a.Fallen != policy.Local: // nobody decided
 		case a.Decision.Allowed:
 			l.allowed.Inc()
-		case a.Limit.Mode == policy.Shadow:
+		case !a.Denies():
 			l.shadow.Inc()
 		default:
 			l.denied.Inc()
