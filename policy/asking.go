@@ -1,8 +1,12 @@
 package policy
 
 import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/comporta/comporta"
 	"github.com/comporta/comporta/identity"
@@ -11,31 +15,58 @@ import (
 // asking is the bench on which one request is put to its limits. It is used
 // again for the next.
 type asking struct {
+	engine  *Engine
 	request *identity.Request
 	path    path
-	takes   []comporta.Take
-	// applied is the index in the verdict of each take.
-	applied   []int
+	// under are the limits that the request's patterns put it under, in policy order.
+	under []under
+	// blind: the store is asked nothing beforehand. free: a list lets the request pass.
+	blind, free bool
+
+	takes     []comporta.Take
+	of        []int // the index in under of each take; −1 for what no verdict tells of
 	decisions []comporta.Taken
-	// answers are what the engine's sources said, by index.
+	looks     looks
+
+	// answers are what the engine's leaves said, by index.
 	answers []answer
-	sources []identity.Source
 	// clause is the one whose pattern PathValues tells the wildcards of.
 	clause *clause
 	asked  bool // PathValues was asked
 	values func(name string) string
 }
 
-// answer is what a source said of the request, once it did.
-type answer struct {
-	identity  string
-	shown, is bool
+// under is a limit that a request may be under.
+type under struct {
+	clause *clause
+	part   *part
+	state  state
+
+	// What follows is there once the state is in.
+	numbers  *numbers
+	id, name string
+	cost     int64
+	claimed  bool
+	shadow   bool               // the limit is in shadow, for all or for this client
+	settles  bool               // the answer will settle it
+	looked   bool               // for whether the client is denied for what it did before
+	blocked  *comporta.Decision // it is
+	fresh    string             // the key under which a claimed identity that is new is counted; "" for none
+	applied  int                // index in the verdict
 }
+
+type state uint8
+
+const (
+	waiting state = iota // for who is asking
+	in                   // the request is under it
+	out                  // it is not
+)
 
 func (e *Engine) ask(r *identity.Request) *asking {
 	a, _ := e.scratch.Get().(*asking)
 	if a == nil {
-		a = &asking{sources: e.sources, answers: make([]answer, len(e.sources))}
+		a = &asking{engine: e, answers: make([]answer, len(e.leaves))}
 		a.values = a.value
 	}
 	a.request, a.path = r, e.policy.Paths.read(r.Path)
@@ -46,65 +77,115 @@ func (e *Engine) ask(r *identity.Request) *asking {
 // done puts the bench back, with nothing of the request on it.
 func (e *Engine) done(a *asking) {
 	a.request.PathValues = nil
+	clear(a.under)
+	clear(a.answers)
 	for i := range a.takes {
 		a.takes[i].Key.Identity = ""
 	}
-	for i := range a.answers {
-		a.answers[i].identity, a.answers[i].is = "", false
-	}
-	a.takes, a.applied = a.takes[:0], a.applied[:0]
+	a.looks.clear()
+	a.under, a.takes, a.of = a.under[:0], a.takes[:0], a.of[:0]
 	a.request, a.path, a.clause = nil, path{}, nil
+	a.blind, a.free = false, false
 	e.scratch.Put(a)
 }
 
-// add puts the request under a clause's limits, as far as it shows their identities.
-func (a *asking) add(c *clause, v *Verdict) {
-	a.clause = c
-	cost := c.cost(a.request, a.path)
+// gather puts the request under the limits whose patterns match.
+func (a *asking) gather(preflight bool) {
+	if preflight {
+		if c := a.engine.preflight; c != nil {
+			a.put(c)
+		}
+		return
+	}
+	for _, c := range a.engine.clauses {
+		if c.applies(a.request, a.path) {
+			a.put(c)
+		}
+	}
+}
+
+func (a *asking) put(c *clause) {
 	for i := range c.parts {
-		p := &c.parts[i]
-		id, shown := a.identity(p.source)
-		if !shown {
-			continue
-		}
-		v.Applied = grow(v.Applied)
-		applied := &v.Applied[len(v.Applied)-1]
-		applied.Limit, applied.Rule, applied.Identity, applied.Shown = p.limit, p.rule, id, p.shown
-		applied.Fallen = Default
-		applied.Lenient = p.limit.Mode == Shadow
-		if p.unlimited {
-			_, applied.Decision = p.rule.Step(comporta.State{}, v.Now, cost)
-			continue
-		}
-		a.takes = grow(a.takes)
-		t := &a.takes[len(a.takes)-1]
-		t.Key.Limit, t.Key.Identity, t.Rule = p.limit.Name, id, p.rule
-		t.Cost, t.Shadow = cost, p.limit.Mode == Shadow
-		a.applied = append(a.applied, len(v.Applied)-1)
+		a.under = append(a.under, under{clause: c, part: &c.parts[i]})
 	}
 }
 
-// grow is s and one more, whose fields are all to be set: they are those of its
-// memory's last use.
-func grow[T any](s []T) []T {
-	if len(s) < cap(s) {
-		return s[:len(s)+1]
+// learn finds out who is asking each limit, as far as that can be known at a
+// stage. Where some wait for a dearer one, it is the least of those.
+func (a *asking) learn(ctx context.Context, stage identity.Stage, v *Verdict) (next identity.Stage, wait bool) {
+	later := func(takes identity.Stage) {
+		if !wait || takes < next {
+			next, wait = takes, true
+		}
 	}
-	var zero T
-	return append(s, zero)
+	for _, at := range a.engine.lists.leaves {
+		if known, takes := a.answer(ctx, at, stage, v); known == nil {
+			later(takes)
+		}
+	}
+	for i := range a.under {
+		u := &a.under[i]
+		if u.state != waiting {
+			continue
+		}
+		if takes, done := a.resolve(ctx, u, stage, v); !done {
+			later(takes)
+		} else if u.state == in {
+			a.set(u)
+		}
+	}
+	return next, wait
 }
 
-// identity asks a source, once a request; one that looks at the path's wildcards
-// is asked anew for each limit, whose patterns have their own.
-func (a *asking) identity(source int) (id string, shown bool) {
-	known := &a.answers[source]
-	if known.is {
-		return known.identity, known.shown
+// set works out how the limit holds this client.
+func (a *asking) set(u *under) {
+	l := u.part.limit
+	u.shadow = l.Mode == Shadow || l.Share > 0 && !a.engine.inShare(l, u.id)
+	u.settles = !u.numbers.unlimited && (l.Estimate != nil || l.Limit.Charge == comporta.Failures)
+}
+
+// cost is what the request costs under a clause. It reports false, with the
+// stage that it takes, where the body says it and is not to be read yet.
+func (a *asking) cost(ctx context.Context, c *clause, stage identity.Stage, v *Verdict) (units int64, takes identity.Stage, done bool) {
+	switch l := c.limit; {
+	case l.CostHeader != nil:
+		return l.CostHeader.read(a.request), 0, true
+	case l.Estimate == nil:
+		return c.cost(a.request, a.path), 0, true
+	case l.Estimate.RequestJSON == "" || a.request.Body == nil:
+		return l.Estimate.Default, 0, true
+	case stage < identity.Body:
+		return 0, identity.Body, false
 	}
-	a.asked = false
-	id, shown = a.sources[source].Identity(a.request)
-	known.identity, known.shown, known.is = id, shown, !a.asked
-	return id, shown
+	return a.estimate(ctx, c.limit.Estimate, v), 0, true
+}
+
+// estimate reads what the body says that the answer will cost.
+func (a *asking) estimate(ctx context.Context, e *Estimate, v *Verdict) int64 {
+	data, _, err := a.request.Body(ctx, a.engine.maxBody)
+	if err != nil {
+		if wrong, ok := errors.AsType[*identity.RequestError](err); ok {
+			a.refuse(v, wrong)
+		}
+		return e.Default
+	}
+	if units, found := findNumber(data, e.RequestJSON); found && units <= comporta.MaxCost {
+		return max(units, 1)
+	}
+	return e.Default
+}
+
+// read is the cost that a believed peer says.
+func (h *CostHeader) read(r *identity.Request) int64 {
+	lines := r.Header[h.Name]
+	if len(lines) != 1 || r.Peer.IsValid() && !slices.ContainsFunc(h.From, func(p netip.Prefix) bool { return p.Contains(r.Peer) }) {
+		return h.Default
+	}
+	units, err := strconv.ParseUint(strings.Trim(lines[0], " \t"), 10, 53)
+	if err != nil {
+		return h.Default
+	}
+	return int64(units)
 }
 
 // value is the request's PathValues.
@@ -117,42 +198,4 @@ func (a *asking) value(name string) string {
 	return a.path.value(matched, name)
 }
 
-// A path is a request's path as the policy's settings have it matched.
-type path struct {
-	text string
-	// slashes: it is to be matched with a slash at its end too.
-	slashes bool
-}
-
-// read is the path in lower case where case is folded, and without the slash at
-// its end where that is ignored.
-func (p Paths) read(decoded string) path {
-	if p.FoldCase {
-		decoded = fold(decoded)
-	}
-	if p.IgnoreTrailingSlash && len(decoded) > 1 {
-		return path{strings.TrimSuffix(decoded, "/"), true}
-	}
-	return path{text: decoded}
-}
-
-// fold makes all spellings of a text that differ in case one. It allocates where
-// there are capitals or letters beyond ASCII.
-func fold(s string) string {
-	for i := range len(s) {
-		if c := s[i]; 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf {
-			// Upper case first: some letters, such as ſ and s, share that only.
-			return strings.ToLower(strings.ToUpper(s))
-		}
-	}
-	return s
-}
-
-func (p path) matches(pattern *Pattern) bool {
-	return pattern.matchPath(p.text, false) || p.slashes && pattern.matchPath(p.text, true)
-}
-
-func (p path) value(pattern *Pattern, name string) string {
-	slash := p.slashes && !pattern.matchPath(p.text, false)
-	return pattern.value(p.text, slash, name)
-}
+func findNumber(data []byte, place string) (int64, bool) { return 0, false }

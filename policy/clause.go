@@ -9,19 +9,24 @@ import (
 
 // A clause is a limit as compiled: which requests, for how much, and its parts.
 type clause struct {
+	limit         *Limit
 	match, except []*Pattern
 	costs         []Cost
 	// parts are the limit itself and the one by the wider IPv6 prefix.
 	parts []part
 }
 
-// A part of a clause is one rule by one source.
+// A part of a clause is one limit by one kind of client.
 type part struct {
-	limit     *Limit
-	rule      *comporta.Rule
-	source    int // index in the engine's sources
-	shown     bool
-	unlimited bool
+	limit *Limit
+	who   who
+	own   numbers // whose client has neither plan nor override
+	plans map[string]*numbers
+	open  bool  // its kind of client may be told of it
+	main  *part // of the part by the wider IPv6 prefix: the limit itself
+	// block keeps who was denied denied, fresh bounds the keys that nobody proved;
+	// nil where the limit does neither.
+	block, fresh *comporta.Rule
 }
 
 // applies says whether the request is one of the clause's.

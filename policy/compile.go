@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -40,6 +39,7 @@ func (e *Error) Unwrap() error { return e.Err }
 type compiler struct {
 	engine *Engine
 	names  map[string]bool
+	fresh  *comporta.Rule // bounds the keys that nobody proved
 	errs   []error
 }
 
@@ -48,14 +48,24 @@ func (e *Engine) compile() error {
 	if e.store == nil {
 		c.wrong(nil, "store", errors.New("an engine needs one, such as memstore.New"))
 	}
+	e.address = cmp.Or(e.policy.Address, new(identity.Address)) // which believes the socket alone
 	c.fallback()
+	c.claimed()
+	if len(e.policy.Plans) > 0 {
+		e.plans = new(lastPlans)
+	}
 	for _, l := range e.policy.Limits {
 		if clause := c.limit(l); clause != nil {
 			e.clauses = append(e.clauses, clause)
 		}
 	}
 	if p := e.policy.Preflight; p == nil || p.Mode != Off {
-		e.preflight = c.limit(e.policy.preflight())
+		e.preflight = c.limit(e.preflightLimit())
+	}
+	c.checkPlans()
+	c.lists()
+	if len(c.errs) == 0 {
+		c.overrides()
 	}
 	for _, clause := range e.all() {
 		e.narrow = e.narrow || clause.narrow()
@@ -68,18 +78,15 @@ func (c *compiler) wrong(l *Limit, field string, err error) {
 }
 
 // preflight is the limit that preflights stand under.
-func (p *Policy) preflight() *Limit {
+func (e *Engine) preflightLimit() *Limit {
+	p := e.policy
 	l := Limit{Name: "preflight", Limit: comporta.Limit{Limit: 600, Window: time.Minute}}
 	if p.Preflight != nil {
 		l = *p.Preflight
-		l.Match, l.Except, l.Cost = nil, nil, nil
+		l.Match, l.Except, l.Cost, l.CostHeader, l.Estimate = nil, nil, nil, nil, nil
 	}
-	switch {
-	case l.Per != nil:
-	case p.Address != nil:
-		l.Per = p.Address
-	default:
-		l.Per = new(identity.Address)
+	if l.Per == nil {
+		l.Per = e.address
 	}
 	return &l
 }
@@ -90,23 +97,38 @@ func (c *compiler) limit(l *Limit) *clause {
 	c.name(l)
 	c.per(l)
 	c.costs(l)
+	c.conduct(l)
 	c.onError(l, l.OnError)
-	rule := c.rule(l)
+	own := c.compileNumbers(l, l.Limit, "limit")
+	plans := c.plans(l)
 	if len(c.errs) > faults || l.Mode == Off {
 		return nil
 	}
-	clause := &clause{match: c.patterns(l.Match), except: c.patterns(l.Except)}
+	clause := &clause{limit: l, match: c.patterns(l.Match), except: c.patterns(l.Except), parts: make([]part, 1, 2)}
 	for _, cost := range l.Cost {
 		if cost.Match != nil {
 			cost.Match = c.pattern(cost.Match)
 		}
 		clause.costs = append(clause.costs, cost)
 	}
-	clause.parts = append(clause.parts, c.part(l, rule))
-	if outer := c.outer(l); outer != nil {
-		clause.parts = append(clause.parts, c.part(outer, c.rule(outer)))
-	}
+	main := &clause.parts[0]
+	*main = part{limit: l, who: c.compileWho(l), own: *own, plans: plans, open: isOpen(l.Per)}
+	c.beside(main)
+	c.outer(clause)
 	return clause
+}
+
+// beside compiles the rules of the keys beside a part's own.
+func (c *compiler) beside(p *part) {
+	l := p.limit
+	if l.Block > 0 {
+		p.block = c.rule(l, comporta.Limit{Algorithm: comporta.SlidingLog, Limit: 1, Window: l.Block})
+	}
+	for i := range p.who.options {
+		if p.who.options[i].claimed && p.who.options[i].ids != nil {
+			p.fresh = c.fresh
+		}
+	}
 }
 
 // name checks a limit's name and claims it.
@@ -130,14 +152,51 @@ func isName(s string) bool {
 
 // per checks whose budget a limit counts against.
 func (c *compiler) per(l *Limit) {
-	if l.Per == nil {
-		c.wrong(l, "per", errors.New("say whose budget a request is counted against: address, {header: …}, {path: …} or everyone"))
+	if empty(l.Per) {
+		c.wrong(l, "per", errors.New("say whose budget a request is counted against: address, api_key, user, {header: …}, {path: …}, {claimed: …} or everyone"))
 		return
 	}
-	p, ok := l.Per.(identity.Path)
-	if !ok {
-		return
+	identity.Has(l.Per, func(s identity.Source) bool {
+		if p, ok := s.(identity.Path); ok {
+			c.path(l, p)
+		}
+		return false
+	})
+	if l.OnMissing > Forbid {
+		c.wrong(l, "on_missing", fmt.Errorf("unknown: %d", l.OnMissing))
 	}
+}
+
+// empty says whether a source is none, or a list that has none or another list
+// where only sources can stand.
+func empty(s identity.Source) bool {
+	var parts []identity.Source
+	switch s := s.(type) {
+	case nil:
+		return true
+	case identity.First:
+		for _, part := range s {
+			if _, list := part.(identity.First); list || empty(part) {
+				return true
+			}
+		}
+		return len(s) == 0
+	case identity.All:
+		parts = s
+	default:
+		return false
+	}
+	for _, part := range parts {
+		switch part.(type) {
+		case nil, identity.First, identity.All:
+			return true
+		}
+	}
+	return len(parts) == 0
+}
+
+// path checks that the patterns have the wildcard that a limit counts per.
+func (c *compiler) path(l *Limit, p identity.Path) {
 	if len(l.Match) == 0 {
 		c.wrong(l, "per", fmt.Errorf("a part of the path needs a pattern that has it, as match: /{%s}/", p.Name()))
 	}
@@ -148,26 +207,13 @@ func (c *compiler) per(l *Limit) {
 	}
 }
 
-func (c *compiler) costs(l *Limit) {
-	for _, cost := range l.Cost {
-		if cost.Units < 0 || cost.Units > comporta.MaxCost {
-			c.wrong(l, "cost", fmt.Errorf("a cost of %d is out of range: from 0 to 2^53 − 1", cost.Units))
-		}
-	}
-}
-
-// rule compiles a limit's numbers; nil where they are wrong.
-func (c *compiler) rule(l *Limit) *comporta.Rule {
-	numbers := l.Limit
+// rule compiles numbers of a limit; nil where they are wrong.
+func (c *compiler) rule(l *Limit, numbers comporta.Limit) *comporta.Rule {
 	numbers.Name = l.Name
 	if numbers.Calendar != nil && numbers.Calendar.Zone == nil {
 		zoned := *numbers.Calendar
 		zoned.Zone = c.engine.policy.Zone
 		numbers.Calendar = &zoned
-	}
-	if numbers.Charge == comporta.Failures {
-		c.wrong(l, "charge", errors.New("charge: failures is not built yet: nothing settles what succeeded; use admitted or attempts"))
-		return nil
 	}
 	rule, err := numbers.Compile()
 	if err != nil {
@@ -181,32 +227,51 @@ func (c *compiler) rule(l *Limit) *comporta.Rule {
 	return rule
 }
 
-// outer is the limit by the wider IPv6 prefix beside a limit by address; nil
-// where there is none to be. What denies or allows all alike needs none.
-func (c *compiler) outer(l *Limit) *Limit {
-	o := c.engine.policy.IPv6Outer
-	address, ok := l.Per.(*identity.Address)
-	if !ok || o.Off || l.Limit.Unlimited || l.Limit.Limit == 0 {
-		return nil
+// outer adds the part by the wider IPv6 prefix to a limit by address. What
+// denies or allows all alike needs none.
+func (c *compiler) outer(clause *clause) {
+	o, main, l := c.engine.policy.IPv6Outer, &clause.parts[0], clause.limit
+	if o.Off || l.Limit.Unlimited || l.Limit.Limit == 0 {
+		return
 	}
 	wide := *l
 	wide.Name += ".outer"
-	source, err := address.Outer(cmp.Or(o.Prefix, 48))
-	switch {
-	case err != nil && o.Prefix == 0:
-		return nil // a client is that much already
-	case err != nil:
-		c.wrong(l, "ipv6_outer", err)
-		return nil
-	case o.Times < 0:
-		c.wrong(l, "ipv6_outer", fmt.Errorf("%d times the limit: at least 1", o.Times))
-		return nil
+	wider := make(map[int]int)
+	for _, option := range main.who.options {
+		for _, at := range option.ids {
+			address, ok := c.engine.leaves[at].source.(*identity.Address)
+			if !ok {
+				continue
+			}
+			source, err := address.Outer(cmp.Or(o.Prefix, 48))
+			switch {
+			case err != nil && o.Prefix == 0:
+				return // a client is that much already
+			case err != nil:
+				c.wrong(l, "ipv6_outer", err)
+				return
+			case o.Times < 0:
+				c.wrong(l, "ipv6_outer", fmt.Errorf("%d times the limit: at least 1", o.Times))
+				return
+			}
+			if len(wider) == 0 {
+				wide.Per = source
+			}
+			wider[at] = c.leaf(source)
+		}
 	}
-	wide.Per = source
+	if len(wider) == 0 {
+		return
+	}
 	wide.Limit.Limit = times(l.Limit.Limit, cmp.Or(o.Times, 16))
 	wide.Limit.Burst = times(l.Limit.Burst, cmp.Or(o.Times, 16))
 	c.name(&wide)
-	return &wide
+	own := c.compileNumbers(&wide, wide.Limit, "limit")
+	if own == nil {
+		return
+	}
+	clause.parts = append(clause.parts, part{limit: &wide, who: c.wider(main.who, wider), own: *own, open: main.open, main: main})
+	c.beside(&clause.parts[1])
 }
 
 // times is units·n, up to what a limit may be.
@@ -220,7 +285,6 @@ func times(units int64, n int) int64 {
 // fallback settles what holds when the store cannot answer.
 func (c *compiler) fallback() {
 	f := &c.engine.fallback
-	f.spares = make(map[*Limit]*spare)
 	f.onError = c.onError(nil, c.engine.policy.OnError)
 	switch {
 	case f.onError != Default:
@@ -240,27 +304,6 @@ func (c *compiler) onError(l *Limit, said OnError) OnError {
 		c.wrong(l, "on_error", errors.New("local needs a store that decides meanwhile: give the engine Options.Local"))
 	}
 	return said
-}
-
-func (c *compiler) part(l *Limit, rule *comporta.Rule) part {
-	s := &spare{onError: l.OnError.or(c.engine.fallback.onError), rule: rule, quota: l.Limit.Calendar != nil}
-	if s.onError == Deny && l.Mode == Shadow {
-		s.onError = Allow
-	}
-	c.engine.fallback.spares[l] = s
-	return part{l, rule, c.source(l.Per), l.Shown(), l.Limit.Unlimited}
-}
-
-// source is the index of a source among the engine's: equal ones are asked once.
-func (c *compiler) source(s identity.Source) int {
-	e := c.engine
-	for i, o := range e.sources {
-		if reflect.ValueOf(o).Comparable() && reflect.ValueOf(s).Comparable() && o == s {
-			return i
-		}
-	}
-	e.sources = append(e.sources, s)
-	return len(e.sources) - 1
 }
 
 // patterns are the limit's as the policy's settings have paths matched.

@@ -45,7 +45,7 @@ func TestEngineRefusesWhatItCannotEnforce(t *testing.T) {
 		{set(func(l *policy.Limit) { per(id)(l); match(t, "/{id}", "/all/{x}")(l) }), `per: the pattern "/all/{x}" has no wildcard {id}`},
 		{set(cost(nil, -1)), "cost: a cost of -1 is out of range"},
 		{set(cost(nil, comporta.MaxCost+1)), "is out of range"},
-		{set(func(l *policy.Limit) { l.Limit.Charge = comporta.Failures }), "charge: charge: failures is not built yet"},
+		{set(func(l *policy.Limit) { l.Limit.Charge = comporta.Failures }), "failure: charge: failures needs to know which answers are failures"},
 		{set(func(l *policy.Limit) { l.Limit.Burst = -1 }), "burst: -1 is out of range"},
 		{set(func(l *policy.Limit) { l.Limit = comporta.Limit{} }), "limit: a window of 0s"},
 		{set(func(l *policy.Limit) { l.Line, l.Name = 7, "A" }), `limit "A" (line 7): name`},

@@ -101,7 +101,7 @@ func (d *debts) settled(key comporta.Key, paid debt) {
 // all, it stands there and is owed, too.) The error is that of the store; what it
 // did not come to stays for later.
 func (e *Engine) Repay(ctx context.Context) error {
-	d := &e.fallback.debts
+	d := e.fallback.debts
 	d.settling.Lock()
 	defer d.settling.Unlock()
 	out := make([]comporta.Taken, 1)
@@ -137,7 +137,7 @@ func within(ctx context.Context, call func(context.Context) error) error {
 
 // repaySoon repays in the background, unless somebody does.
 func (e *Engine) repaySoon() {
-	d := &e.fallback.debts
+	d := e.fallback.debts
 	if !d.repaying.CompareAndSwap(false, true) {
 		return
 	}

@@ -1,10 +1,11 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"hash/maphash"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/comporta/comporta"
@@ -31,6 +32,10 @@ type Options struct {
 	// of which the second is the last answer about a key and how old it is. What a
 	// quota spent locally is charged to the store when it answers again ([Engine.Repay]).
 	Local comporta.Store
+	// Before is the engine that this one follows, with the same stores, such as that of
+	// a policy file before it was changed: run-time overrides, and what quotas owe the
+	// store, go on. Overrides of limits that are gone wait until they are back.
+	Before *Engine
 }
 
 // An Engine enforces a policy on a store. It is safe for concurrent use.
@@ -41,10 +46,19 @@ type Engine struct {
 	now       func() comporta.Instant
 	clauses   []*clause
 	preflight *clause // nil where preflights stand under no limit
-	sources   []identity.Source
+	address   *identity.Address
+	leaves    []leaf // the sources that limits and lists ask
+	lists     lists
+	maxBody   int
+	secret    *identity.Secret
 	narrow    bool // a limit matches by path
 	scratch   sync.Pool
 	fallback  fallback
+
+	plans     *lastPlans // nil where the policy has none
+	overrides atomic.Pointer[table]
+	setting   sync.Mutex  // held by who sets run-time overrides
+	runTime   []*Override // as they were set
 }
 
 // NewEngine checks and compiles a policy. Its error joins an [*Error] for each
@@ -57,8 +71,23 @@ func NewEngine(p *Policy, store comporta.Store, o Options) (*Engine, error) {
 	e.one, _ = store.(comporta.Taker)
 	e.fallback.local, e.fallback.seed = o.Local, maphash.MakeSeed()
 	e.fallback.store, _ = store.(informed)
+	if e.secret = p.Secret; e.secret == nil {
+		e.secret = new(identity.Secret)
+	}
+	e.fallback.debts = new(debts)
+	if o.Before != nil {
+		e.fallback.debts = o.Before.fallback.debts
+	}
 	if err := e.compile(); err != nil {
 		return nil, err
+	}
+	if o.Before != nil {
+		e.plans = cmp.Or(e.plans, o.Before.plans)
+		e.setting.Lock()
+		defer e.setting.Unlock()
+		if err := e.override(o.Before.Overrides(), true); err != nil {
+			return nil, err
+		}
 	}
 	return e, nil
 }
@@ -97,33 +126,48 @@ func (e *Engine) CleanPath(escaped string) (forward, decoded string, err error) 
 // does not reach the store. A CORS preflight stands under the preflight limit
 // alone.
 //
+// What is cheap comes before what is dear ([identity.Stage]). Where somebody has to
+// be asked or a signature verified to know a client, the limits whose clients are
+// known are looked at first, and the body is read for nobody whom another limit
+// refuses: the verdict is then that of the limits known so far. A request that
+// turns out to be refused for itself ([Verdict.Refused]) is charged to the limits
+// that were known by then, those aside that its answer would have settled.
+//
 // It sets the request's PathValues while it runs. It allocates the texts of
 // identities and, with FoldCase, a path that has capitals; nothing else while
 // the store answers.
 func (e *Engine) Check(ctx context.Context, r *identity.Request, v *Verdict) {
-	v.Outcome, v.Now = comporta.Outcome{Allowed: true}, e.now()
-	v.Applied, v.Preflight, v.Fallen = v.Applied[:0], isPreflight(r), Default
+	v.begin(e.now(), r)
 	a := e.ask(r)
 	defer e.done(a)
-	if v.Preflight {
-		if e.preflight != nil {
-			a.add(e.preflight, v)
-		}
-	} else {
-		for _, c := range e.clauses {
-			if c.applies(r, a.path) {
-				a.add(c, v)
-			}
-		}
-	}
-	if v.Failed = e.take(ctx, a, v); v.Failed != nil {
-		e.fall(ctx, a, v)
+	if e.lists.byNetwork(a, v) {
 		return
 	}
-	v.name()
-	if e.fallback.debts.waiting.Load() && len(a.takes) > 0 {
-		e.repaySoon()
+	if !a.free {
+		a.gather(v.Preflight)
 	}
+	for stage := identity.Look; ; {
+		next, wait := a.learn(ctx, stage, v)
+		if e.lists.byClient(a, v) {
+			return
+		}
+		if v.Refused != nil || !wait {
+			break
+		}
+		if !a.free && a.lookAhead(ctx, v, true) && e.refuseEarly(ctx, a, v) {
+			return
+		}
+		stage = next
+	}
+	a.lookAhead(ctx, v, false)
+	e.decide(ctx, a, v)
+}
+
+// begin is a verdict before anything is known.
+func (v *Verdict) begin(now comporta.Instant, r *identity.Request) {
+	v.Outcome, v.Now, v.Named = comporta.Outcome{Allowed: true}, now, -1
+	v.Applied, v.Preflight, v.Fallen, v.Failed = v.Applied[:0], isPreflight(r), Default, nil
+	v.Refused, v.Listed, v.Unproved = nil, false, v.Unproved[:0]
 }
 
 // isPreflight says whether a browser asks beforehand what it may ask.
@@ -134,41 +178,4 @@ func isPreflight(r *identity.Request) bool {
 func shows(r *identity.Request, header string) bool {
 	lines := r.Header[header]
 	return len(lines) > 0 && lines[0] != ""
-}
-
-// take asks the store, and puts its decisions and what they come to into the verdict.
-func (e *Engine) take(ctx context.Context, a *asking, v *Verdict) error {
-	switch {
-	case len(a.takes) == 0:
-		return nil
-	case len(a.takes) == 1 && e.one != nil && !a.takes[0].Shadow:
-		return e.takeOne(ctx, &a.takes[0], &v.Applied[a.applied[0]].Decision, &v.Outcome)
-	}
-	a.decisions = slices.Grow(a.decisions[:0], len(a.takes))[:len(a.takes)]
-	if err := e.store.Take(ctx, a.takes, a.decisions); err != nil {
-		return err
-	}
-	v.Outcome = comporta.Resolve(a.takes, a.decisions)
-	for i, at := range a.applied {
-		v.Applied[at].Decision = a.decisions[i].Decision
-	}
-	return nil
-}
-
-// takeOne asks the store by its door for single takes. The decision arrives in
-// registers and is written field by field: copied as a whole, it would be read
-// back in words wider than it was just written in, for which processors wait.
-func (e *Engine) takeOne(ctx context.Context, t *comporta.Take, to *comporta.Decision, o *comporta.Outcome) error {
-	d, err := e.one.TakeOne(ctx, t.Key, t.Rule, t.Cost)
-	if err != nil {
-		return err
-	}
-	to.Allowed, to.Limit, to.Remaining = d.Allowed, d.Limit, d.Remaining
-	to.ResetAfter, to.FullAfter, to.RetryAfter, to.Delay = d.ResetAfter, d.FullAfter, d.RetryAfter, d.Delay
-	if o.Allowed = d.Allowed; d.Allowed {
-		o.Delay = d.Delay
-	} else {
-		o.RetryAfter = d.RetryAfter
-	}
-	return nil
 }

@@ -20,8 +20,7 @@ type fallback struct {
 	onError OnError
 	local   comporta.Store // nil where no limit falls to it
 	store   informed       // the store itself; nil where it tells nothing
-	spares  map[*Limit]*spare
-	debts   debts
+	debts   *debts         // of this engine and those it follows
 
 	// starts are locked while a key's local budget is brought down to what was last
 	// known of it, so that this is done once. A key's is by its hash.
@@ -64,16 +63,19 @@ func (e *Engine) fall(ctx context.Context, a *asking, v *Verdict) {
 		}
 		return
 	}
-	for _, at := range a.applied {
-		applied := &v.Applied[at]
-		applied.Fallen = e.fallback.spares[applied.Limit].onError
+	for _, of := range a.of {
+		if of < 0 {
+			continue
+		}
+		u := &a.under[of]
+		applied := &v.Applied[u.applied]
+		applied.Fallen = u.numbers.spare.onError
 		v.Fallen = max(v.Fallen, applied.Fallen)
 	}
 	switch v.Fallen {
 	case Deny:
 		v.Outcome = comporta.Outcome{RetryAfter: retryDown}
-		for _, at := range a.applied {
-			applied := &v.Applied[at]
+		for applied := range a.told(v) {
 			applied.undecided(applied.Fallen)
 			applied.Fallen = Deny
 		}
@@ -83,12 +85,23 @@ func (e *Engine) fall(ctx context.Context, a *asking, v *Verdict) {
 			v.Failed, v.Fallen = errors.Join(v.Failed, err), Allow
 		}
 	}
-	for _, at := range a.applied {
-		if v.Applied[at].Fallen != Local || v.Fallen != Local {
-			v.Applied[at].undecided(Allow)
+	for applied := range a.told(v) {
+		if applied.Fallen != Local || v.Fallen != Local {
+			applied.undecided(Allow)
 		}
 	}
 	v.name()
+}
+
+// told are the limits' parts in the verdict that the store was to decide.
+func (a *asking) told(v *Verdict) func(yield func(*Applied) bool) {
+	return func(yield func(*Applied) bool) {
+		for _, of := range a.of {
+			if of >= 0 && !yield(&v.Applied[a.under[of].applied]) {
+				return
+			}
+		}
+	}
 }
 
 // undecided makes the limit's part that of one which nobody was asked about.
@@ -104,30 +117,33 @@ func (f *fallback) take(ctx context.Context, a *asking, v *Verdict) error {
 	if f.store != nil {
 		instances = max(1, f.store.Instances())
 	}
-	var at []int
+	var under []*under
 	var takes []comporta.Take
 	for i, t := range a.takes {
-		applied := &v.Applied[a.applied[i]]
-		if applied.Fallen != Local {
+		if a.of[i] < 0 {
 			continue
 		}
-		s := f.spares[applied.Limit]
+		u := &a.under[a.of[i]]
+		if v.Applied[u.applied].Fallen != Local {
+			continue
+		}
+		s := u.numbers.spare
 		part := s.divide(instances)
 		f.start(ctx, t.Key, s.rule, part, v.Now)
 		t.Rule = part.rule
-		at, takes = append(at, a.applied[i]), append(takes, t)
+		under, takes = append(under, u), append(takes, t)
 	}
 	out := make([]comporta.Taken, len(takes))
 	if err := f.local.Take(ctx, takes, out); err != nil {
 		return err
 	}
-	for i := range out {
-		t, d, applied := &takes[i], &out[i], &v.Applied[at[i]]
-		s := f.spares[applied.Limit]
+	for i, u := range under {
+		t, d, applied := &takes[i], &out[i], &v.Applied[u.applied]
+		s := u.numbers.spare
 		if d.AskAgain == comporta.Never && t.Cost <= s.rule.Full() {
 			d.AskAgain, d.RetryAfter = retryDown, retryDown // over the share, not over the limit
 		}
-		applied.Decision, applied.Rule = d.Decision, t.Rule
+		applied.Decision, applied.Rule, applied.Receipt = d.Decision, t.Rule, d.Receipt
 		if s.quota && d.Receipt.Cost > 0 {
 			f.debts.add(t.Key, debt{s.rule, d.Receipt.Cost, d.Receipt.At, d.Receipt.At.Add(d.FullAfter)})
 		}

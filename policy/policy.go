@@ -113,19 +113,28 @@ type Limit struct {
 	Line int
 }
 
-// Shown says whether answers may tell of the limit: what Show says, or its default.
-func (l *Limit) Shown() bool {
+// Shown says whether answers may tell of the limit: what Show says, or its
+// default. With the default it also hangs on the client: whom the limit holds in
+// shadow, or allows everything, is not told of it.
+func (l *Limit) Shown() bool { return l.shown(isOpen(l.Per), l.Mode != Enforce, l.Limit.Unlimited) }
+
+func (l *Limit) shown(open, shadow, unlimited bool) bool {
 	if l.Show != nil {
 		return *l.Show
 	}
-	hidden := identity.Has(l.Per, func(s identity.Source) bool {
+	return open && !shadow && !unlimited
+}
+
+// isOpen says whether clients of that kind are told of a limit unless it says
+// otherwise.
+func isOpen(per identity.Source) bool {
+	return !identity.Has(per, func(s identity.Source) bool {
 		switch s.(type) {
 		case identity.Everyone, *identity.Claimed:
 			return true
 		}
 		return false
 	})
-	return !hidden && l.Mode == Enforce && !l.Limit.Unlimited
 }
 
 // A Cost is what a request that matches takes. A nil Match is every request.

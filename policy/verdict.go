@@ -66,6 +66,8 @@ type Applied struct {
 	// Rule and Decision are those of this instance's share; or else nobody decided:
 	// the decision is empty, but for Allowed, and not shown.
 	Fallen OnError
+
+	shadow bool // Lenient for the limit's mode or share
 }
 
 // Denies says whether the limit refuses the request.
@@ -78,7 +80,7 @@ func (a *Applied) Demotes() bool { return a.over(Demote) }
 
 // over says whether the request is over an enforced limit that does o.
 func (a *Applied) over(o OnLimit) bool {
-	return !a.Decision.Allowed && a.Limit.OnLimit == o && a.Limit.Mode == Enforce
+	return !a.Decision.Allowed && a.Limit.OnLimit == o && !a.shadow
 }
 
 // name finds the one limit that headers name, among those shown: on a denial
