@@ -68,6 +68,11 @@ func (s *Secret) get() *hashing {
 	return &hashing{mac: hmac.New(sha256.New, s.key)}
 }
 
+// ID is an identity of a kind of its own: the prefix, which names the kind and
+// ends with a colon, followed by the hash of prefix and value. It is for sources of
+// other packages; ours hash in the same way.
+func (s *Secret) ID(prefix, value string) string { return s.identity(prefix, value) }
+
 // identity is prefix followed by the hash of the value under name and prefix:
 // HMAC-SHA-256 over both with their lengths, cut to 128 bits. It allocates the
 // text alone.
