@@ -35,7 +35,7 @@ var rooms = []room{
 	{name: "redisstore", floor: 1, rooms: []string{"."}},
 	{name: "redisstore/rueidis", floor: 2, rooms: []string{"redisstore"}, guests: []string{"github.com/redis/rueidis"}},
 	{name: "redisstore/goredis", floor: 2, rooms: []string{"redisstore"}, guests: []string{"github.com/redis/go-redis/v9"}},
-	{name: "policy", floor: 3, rooms: []string{".", "identity"}},
+	{name: "policy", floor: 3, rooms: []string{".", "identity"}, guests: []string{"github.com/gaissmai/bart"}},
 	{name: "config", floor: 4, rooms: []string{".", "identity", "policy", "redisstore"}, guests: []string{"github.com/goccy/go-yaml"}},
 	{name: "httplimit", floor: 4, rooms: []string{".", "identity", "policy"}},
 	{name: "internal/telemetry", floor: 4, rooms: []string{".", "identity", "policy"}, guests: []string{"github.com/prometheus/client_golang"}},
