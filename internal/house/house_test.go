@@ -35,6 +35,7 @@ var rooms = []room{
 	{name: "redisstore", floor: 1, rooms: []string{"."}},
 	{name: "redisstore/rueidis", floor: 2, rooms: []string{"redisstore"}, guests: []string{"github.com/redis/rueidis"}},
 	{name: "redisstore/goredis", floor: 2, rooms: []string{"redisstore"}, guests: []string{"github.com/redis/go-redis/v9"}},
+	{name: "identity/jwt", floor: 2, rooms: []string{"identity"}, guests: []string{"github.com/golang-jwt/jwt/v5", "github.com/MicahParks/jwkset"}},
 	{name: "policy", floor: 3, rooms: []string{".", "identity"}, guests: []string{"github.com/gaissmai/bart"}},
 	{name: "config", floor: 4, rooms: []string{".", "identity", "policy", "redisstore"}, guests: []string{"github.com/goccy/go-yaml"}},
 	{name: "httplimit", floor: 4, rooms: []string{".", "identity", "policy"}},
@@ -57,6 +58,7 @@ var clocks = []string{
 	"wait.go", // until a deadline
 	"memstore/clock.go",
 	"redisstore/clock.go",
+	"identity/jwt/clock.go",
 	"policy/clock.go",
 	"internal/doctor/clock.go",
 	"internal/gateway/clock.go",
