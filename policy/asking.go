@@ -43,16 +43,17 @@ type under struct {
 	state  state
 
 	// What follows is there once the state is in.
-	numbers  *numbers
-	id, name string
-	cost     int64
-	claimed  bool
-	shadow   bool               // the limit is in shadow, for all or for this client
-	settles  bool               // the answer will settle it
-	looked   bool               // for whether the client is denied for what it did before
-	blocked  *comporta.Decision // it is
-	fresh    string             // the key under which a claimed identity that is new is counted; "" for none
-	applied  int                // index in the verdict
+	claimed bool
+	shadow  bool // the limit is in shadow, for all or for this client
+	settles bool // the answer will settle it
+	looked  bool // for whether the client is denied for what it did before
+	applied int  // index in the verdict
+	cost    int64
+	numbers *numbers
+	id      string
+	name    string
+	blocked *comporta.Decision // the client is denied for what it did before
+	fresh   string             // whose new keys a claimed identity is counted among; "" where it is not new
 }
 
 type state uint8
@@ -77,7 +78,9 @@ func (e *Engine) ask(r *identity.Request) *asking {
 // done puts the bench back, with nothing of the request on it.
 func (e *Engine) done(a *asking) {
 	a.request.PathValues = nil
-	clear(a.under)
+	for i := range a.under {
+		a.under[i].id, a.under[i].name = "", ""
+	}
 	clear(a.answers)
 	for i := range a.takes {
 		a.takes[i].Key.Identity = ""
@@ -106,7 +109,10 @@ func (a *asking) gather(preflight bool) {
 
 func (a *asking) put(c *clause) {
 	for i := range c.parts {
-		a.under = append(a.under, under{clause: c, part: &c.parts[i]})
+		a.under = grow(a.under)
+		u := &a.under[len(a.under)-1]
+		u.clause, u.part, u.state = c, &c.parts[i], waiting
+		u.claimed, u.looked, u.blocked, u.fresh = false, false, nil, ""
 	}
 }
 
@@ -128,6 +134,10 @@ func (a *asking) learn(ctx context.Context, stage identity.Stage, v *Verdict) (n
 		if u.state != waiting {
 			continue
 		}
+		if at := u.part.plain; at >= 0 && a.engine.overrides.Load() == nil {
+			a.resolvePlain(u, at)
+			continue
+		}
 		if takes, done := a.resolve(ctx, u, stage, v); !done {
 			later(takes)
 		} else if u.state == in {
@@ -135,6 +145,22 @@ func (a *asking) learn(ctx context.Context, stage identity.Stage, v *Verdict) (n
 		}
 	}
 	return next, wait
+}
+
+// resolvePlain is resolve for what most limits are: per one source, by numbers
+// that are the same for all.
+func (a *asking) resolvePlain(u *under, at int) {
+	known := &a.answers[at]
+	if !known.is {
+		a.asked, a.clause = false, u.clause
+		known.who.ID, known.shown = a.engine.leaves[at].source.Identity(a.request)
+		known.is = !a.asked
+	}
+	if u.state = out; known.shown {
+		u.state, u.id, u.name, u.numbers = in, known.who.ID, "", &u.part.own
+		u.cost = u.clause.cost(a.request, a.path)
+		u.shadow, u.settles = u.part.limit.Mode == Shadow, false
+	}
 }
 
 // set works out how the limit holds this client.

@@ -47,7 +47,7 @@ func (l *looks) add(under int, kind lookKind, limit, id string, rule *comporta.R
 // is set, at the budgets too, and reports whether one of them, as it stands,
 // refuses the request. Where the store fails, nothing is looked at any more.
 func (a *asking) lookAhead(ctx context.Context, v *Verdict, all bool) (over bool) {
-	if a.blind || v.Failed != nil {
+	if a.blind || v.Failed != nil || !all && !a.engine.looks {
 		return false
 	}
 	l := &a.looks

@@ -118,16 +118,30 @@ func (c *compiler) limit(l *Limit) *clause {
 	return clause
 }
 
-// beside compiles the rules of the keys beside a part's own.
+// beside compiles the rules of the keys beside a part's own, and notes what there
+// is to do for it.
 func (c *compiler) beside(p *part) {
 	l := p.limit
 	if l.Block > 0 {
 		p.block = c.rule(l, comporta.Limit{Algorithm: comporta.SlidingLog, Limit: 1, Window: l.Block})
+		c.name(&Limit{Name: l.Name + blockName, Line: l.Line})
 	}
 	for i := range p.who.options {
 		if p.who.options[i].claimed && p.who.options[i].ids != nil {
 			p.fresh = c.fresh
 		}
+	}
+	if p.fresh != nil {
+		c.name(&Limit{Name: l.Name + freshName, Line: l.Line})
+	}
+	e := c.engine
+	e.looks = e.looks || p.block != nil || p.fresh != nil
+	e.tells = e.tells || l.WarnAt > 0 || l.Block > 0
+	p.plain = -1
+	if o := p.who.options[0]; len(p.who.options) == 1 && len(o.shown) == 1 && len(o.ids) == 1 && !p.who.forbid &&
+		p.plans == nil && l.CostHeader == nil && l.Estimate == nil && l.Limit.Charge != comporta.Failures &&
+		(l.Share == 0 || l.Mode == Shadow) && e.leaves[o.ids[0]].prover == nil {
+		p.plain = o.ids[0]
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // the store is to be asked onto the bench.
 func (a *asking) apply(v *Verdict) {
 	v.Applied, a.takes, a.of = v.Applied[:0], a.takes[:0], a.of[:0]
-	blocked := a.blocked()
+	blocked := a.engine.looks && a.blocked()
 	for i := range a.under {
 		u := &a.under[i]
 		if u.state != in || v.Refused != nil && u.settles {
@@ -184,6 +184,10 @@ func (e *Engine) takeOne(ctx context.Context, t *comporta.Take, to *comporta.Dec
 
 // finish does what is left once the store has decided.
 func (e *Engine) finish(ctx context.Context, a *asking, v *Verdict) {
+	v.name()
+	if !e.tells {
+		return
+	}
 	blocks := false
 	for i := range v.Applied {
 		applied := &v.Applied[i]
@@ -192,8 +196,8 @@ func (e *Engine) finish(ctx context.Context, a *asking, v *Verdict) {
 	}
 	if blocks {
 		e.blockDenied(ctx, a, v)
+		v.name()
 	}
-	v.name()
 }
 
 // warn says whether this request's units brought the use to where it is told of.

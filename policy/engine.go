@@ -52,6 +52,8 @@ type Engine struct {
 	maxBody   int
 	secret    *identity.Secret
 	narrow    bool // a limit matches by path
+	looks     bool // a limit has keys beside its own that are looked at first
+	tells     bool // a limit has something to do once it has decided
 	scratch   sync.Pool
 	fallback  fallback
 
