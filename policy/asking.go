@@ -94,25 +94,57 @@ func (e *Engine) done(a *asking) {
 
 // gather puts the request under the limits whose patterns match.
 func (a *asking) gather(preflight bool) {
-	if preflight {
-		if c := a.engine.preflight; c != nil {
-			a.put(c)
-		}
-		return
-	}
-	for _, c := range a.engine.clauses {
-		if c.applies(a.request, a.path) {
-			a.put(c)
+	for _, c := range a.engine.asked(preflight) {
+		if preflight || c.applies(a.request, a.path) {
+			for i := range c.parts {
+				a.put(c, &c.parts[i])
+			}
 		}
 	}
 }
 
-func (a *asking) put(c *clause) {
-	for i := range c.parts {
-		a.under = grow(a.under)
-		u := &a.under[len(a.under)-1]
-		u.clause, u.part, u.state = c, &c.parts[i], waiting
-		u.claimed, u.looked, u.blocked, u.fresh = false, false, nil, ""
+// asked are the clauses that a request may be under.
+func (e *Engine) asked(preflight bool) []*clause {
+	if preflight {
+		return e.preflights
+	}
+	return e.clauses
+}
+
+func (a *asking) put(c *clause, p *part) *under {
+	a.under = grow(a.under)
+	u := &a.under[len(a.under)-1]
+	u.clause, u.part, u.state = c, p, waiting
+	u.claimed, u.looked, u.blocked, u.fresh = false, false, nil, ""
+	return u
+}
+
+// plain is gather, learn and apply in one, where all limits are per one source
+// each that is at hand, by numbers that are the same for all clients: what most
+// policies consist of.
+func (a *asking) plain(v *Verdict) {
+	for _, c := range a.engine.asked(v.Preflight) {
+		if !v.Preflight && !c.applies(a.request, a.path) {
+			continue
+		}
+		a.clause = c
+		cost := c.cost(a.request, a.path)
+		for i := range c.parts {
+			p := &c.parts[i]
+			known := &a.answers[p.plain]
+			if !known.is {
+				a.asked = false
+				known.who.ID, known.shown = a.engine.leaves[p.plain].source.Identity(a.request)
+				known.is = !a.asked
+			}
+			if !known.shown {
+				continue
+			}
+			u := a.put(c, p)
+			u.state, u.id, u.name, u.numbers, u.cost = in, known.who.ID, "", &p.own, cost
+			u.shadow, u.settles = p.limit.Mode == Shadow, false
+			a.enter(len(a.under)-1, false, v)
+		}
 	}
 }
 
@@ -134,10 +166,6 @@ func (a *asking) learn(ctx context.Context, stage identity.Stage, v *Verdict) (n
 		if u.state != waiting {
 			continue
 		}
-		if at := u.part.plain; at >= 0 && a.engine.overrides.Load() == nil {
-			a.resolvePlain(u, at)
-			continue
-		}
 		if takes, done := a.resolve(ctx, u, stage, v); !done {
 			later(takes)
 		} else if u.state == in {
@@ -145,22 +173,6 @@ func (a *asking) learn(ctx context.Context, stage identity.Stage, v *Verdict) (n
 		}
 	}
 	return next, wait
-}
-
-// resolvePlain is resolve for what most limits are: per one source, by numbers
-// that are the same for all.
-func (a *asking) resolvePlain(u *under, at int) {
-	known := &a.answers[at]
-	if !known.is {
-		a.asked, a.clause = false, u.clause
-		known.who.ID, known.shown = a.engine.leaves[at].source.Identity(a.request)
-		known.is = !a.asked
-	}
-	if u.state = out; known.shown {
-		u.state, u.id, u.name, u.numbers = in, known.who.ID, "", &u.part.own
-		u.cost = u.clause.cost(a.request, a.path)
-		u.shadow, u.settles = u.part.limit.Mode == Shadow, false
-	}
 }
 
 // set works out how the limit holds this client.

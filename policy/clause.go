@@ -25,7 +25,7 @@ type part struct {
 	open  bool  // its kind of client may be told of it
 	main  *part // of the part by the wider IPv6 prefix: the limit itself
 	// plain is the one leaf that tells clients apart where that is all there is to
-	// tell (see resolvePlain); else −1.
+	// tell (see asking.plain); else −1.
 	plain int
 	// block keeps who was denied denied, fresh bounds the keys that nobody proved;
 	// nil where the limit does neither.

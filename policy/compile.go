@@ -60,15 +60,21 @@ func (e *Engine) compile() error {
 		}
 	}
 	if p := e.policy.Preflight; p == nil || p.Mode != Off {
-		e.preflight = c.limit(e.preflightLimit())
+		if own := c.limit(e.preflightLimit()); own != nil {
+			e.preflights = []*clause{own}
+		}
 	}
 	c.checkPlans()
 	c.lists()
 	if len(c.errs) == 0 {
 		c.overrides()
 	}
+	e.plain = len(e.lists.leaves) == 0 && len(e.policy.Allow)+len(e.policy.Deny) == 0 && !e.looks
 	for _, clause := range e.all() {
 		e.narrow = e.narrow || clause.narrow()
+		for i := range clause.parts {
+			e.plain = e.plain && clause.parts[i].plain >= 0
+		}
 	}
 	return errors.Join(c.errs...)
 }

@@ -13,27 +13,32 @@ func (a *asking) apply(v *Verdict) {
 	v.Applied, a.takes, a.of = v.Applied[:0], a.takes[:0], a.of[:0]
 	blocked := a.engine.looks && a.blocked()
 	for i := range a.under {
-		u := &a.under[i]
-		if u.state != in || v.Refused != nil && u.settles {
-			continue
+		if u := &a.under[i]; u.state == in && (v.Refused == nil || !u.settles) {
+			a.enter(i, blocked, v)
 		}
-		u.applied = len(v.Applied)
-		v.Applied = grow(v.Applied)
-		u.tell(&v.Applied[u.applied])
-		if u.numbers.unlimited {
-			_, v.Applied[u.applied].Decision = u.numbers.rule.Step(comporta.State{}, v.Now, u.cost)
-			continue
-		}
-		l := u.part.limit
-		t := a.take(i, l.Name, u.id, u.numbers.rule)
-		t.Cost, t.Shadow = u.cost, v.Applied[u.applied].Lenient
-		if blocked && l.Limit.Charge != comporta.Attempts {
-			t.Cost = 0 // it is denied already, and charged only for trying
-		}
-		if u.fresh != "" && !blocked {
-			t := a.take(-1, l.Name+freshName, u.fresh, u.part.fresh)
-			t.Cost, t.Shadow = 1, true
-		}
+	}
+}
+
+// enter is apply for one limit.
+func (a *asking) enter(i int, blocked bool, v *Verdict) {
+	u := &a.under[i]
+	u.applied = len(v.Applied)
+	v.Applied = grow(v.Applied)
+	applied := &v.Applied[u.applied]
+	u.tell(applied)
+	if u.numbers.unlimited {
+		_, applied.Decision = u.numbers.rule.Step(comporta.State{}, v.Now, u.cost)
+		return
+	}
+	l := u.part.limit
+	t := a.take(i, l.Name, u.id, u.numbers.rule)
+	t.Cost, t.Shadow = u.cost, applied.Lenient
+	if blocked && l.Limit.Charge != comporta.Attempts {
+		t.Cost = 0 // it is denied already, and charged only for trying
+	}
+	if u.fresh != "" && !blocked {
+		t := a.take(-1, l.Name+freshName, u.fresh, u.part.fresh)
+		t.Cost, t.Shadow = 1, true
 	}
 }
 
@@ -78,7 +83,6 @@ func grow[T any](s []T) []T {
 
 // decide asks the store and makes the verdict.
 func (e *Engine) decide(ctx context.Context, a *asking, v *Verdict) {
-	a.apply(v)
 	if v.Failed == nil {
 		v.Failed = e.takeAll(ctx, a, v, false)
 	}

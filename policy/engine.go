@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"hash/maphash"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,22 +41,24 @@ type Options struct {
 
 // An Engine enforces a policy on a store. It is safe for concurrent use.
 type Engine struct {
-	policy    *Policy
-	store     comporta.Store
-	one       comporta.Taker // the store's door for single takes, where it has one
-	now       func() comporta.Instant
-	clauses   []*clause
-	preflight *clause // nil where preflights stand under no limit
-	address   *identity.Address
-	leaves    []leaf // the sources that limits and lists ask
-	lists     lists
-	maxBody   int
-	secret    *identity.Secret
-	narrow    bool // a limit matches by path
-	looks     bool // a limit has keys beside its own that are looked at first
-	tells     bool // a limit has something to do once it has decided
-	scratch   sync.Pool
-	fallback  fallback
+	policy  *Policy
+	store   comporta.Store
+	one     comporta.Taker // the store's door for single takes, where it has one
+	now     func() comporta.Instant
+	clauses []*clause
+	// preflights is what preflights stand under: one limit, or none.
+	preflights []*clause
+	address    *identity.Address
+	leaves     []leaf // the sources that limits and lists ask
+	lists      lists
+	maxBody    int
+	secret     *identity.Secret
+	narrow     bool // a limit matches by path
+	plain      bool // see asking.plain
+	looks      bool // a limit has keys beside its own that are looked at first
+	tells      bool // a limit has something to do once it has decided
+	scratch    sync.Pool
+	fallback   fallback
 
 	plans     *lastPlans // nil where the policy has none
 	overrides atomic.Pointer[table]
@@ -110,11 +113,7 @@ func (e *Engine) Limits() []*Limit {
 }
 
 func (e *Engine) all() []*clause {
-	all := append([]*clause(nil), e.clauses...)
-	if e.preflight != nil {
-		all = append(all, e.preflight)
-	}
-	return all
+	return slices.Concat(e.clauses, e.preflights)
 }
 
 // CleanPath reads the escaped path of a request as [Paths.Clean] does, with one
@@ -142,6 +141,11 @@ func (e *Engine) Check(ctx context.Context, r *identity.Request, v *Verdict) {
 	v.begin(e.now(), r)
 	a := e.ask(r)
 	defer e.done(a)
+	if e.plain && e.overrides.Load() == nil {
+		a.plain(v)
+		e.decide(ctx, a, v)
+		return
+	}
 	if e.lists.byNetwork(a, v) {
 		return
 	}
@@ -162,6 +166,7 @@ func (e *Engine) Check(ctx context.Context, r *identity.Request, v *Verdict) {
 		stage = next
 	}
 	a.lookAhead(ctx, v, false)
+	a.apply(v)
 	e.decide(ctx, a, v)
 }
 

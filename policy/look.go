@@ -46,7 +46,9 @@ func (e *Engine) LookAtCaller(ctx context.Context, r *identity.Request, v *Verdi
 	defer e.done(a)
 	for _, c := range e.clauses {
 		if !identity.Has(c.limit.Per, isPath) {
-			a.put(c)
+			for i := range c.parts {
+				a.put(c, &c.parts[i])
+			}
 		}
 	}
 	a.learn(ctx, identity.Credential, v)
