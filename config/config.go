@@ -3,9 +3,11 @@
 package config
 
 import (
+	"net/netip"
 	"net/url"
 	"time"
 
+	"github.com/comporta/comporta"
 	"github.com/comporta/comporta/identity"
 	"github.com/comporta/comporta/policy"
 )
@@ -22,6 +24,8 @@ type Config struct {
 	// when it is kept in memory only. See LoadSecret.
 	SecretFile string
 	Policy     *policy.Policy
+	// SelfService is nil where clients may not ask for their own limits.
+	SelfService *SelfService
 	// Warnings tell of what is allowed and probably not meant, in the order of
 	// their lines; each has a Code.
 	Warnings []Problem
@@ -45,6 +49,25 @@ type Server struct {
 	// MaxHeaderBytes bounds a request's header, MaxBodyBytes its body.
 	MaxHeaderBytes int
 	MaxBodyBytes   int64
+	// ProxyProtocol are the peers whose connections begin with the PROXY protocol.
+	ProxyProtocol []netip.Prefix
+	// Admin is nil where there is no administration.
+	Admin *Admin
+}
+
+// An Admin says where operators look and change things while the gateway runs.
+type Admin struct {
+	// Listen is host:port, or unix: and a path.
+	Listen string
+	// TokenFile holds what they must show, Overrides the run-time overrides, and
+	// Audit what was done; "" for the gateway's own log.
+	TokenFile, Overrides, Audit string
+}
+
+// A SelfService says where clients may ask for their own limits, and how often.
+type SelfService struct {
+	Path  string
+	Limit comporta.Limit
 }
 
 // TLS names the certificate and its key: PEM files, relative to the policy file.
