@@ -119,8 +119,7 @@ func (c *serveCmd) build(ctx context.Context, cfg *config.Config, std *streams) 
 		return nil, nil, err
 	}
 	options := gateway.Options{
-		Server: cfg.Server,
-		Engine: engine,
+		InForce: gateway.InForce{Server: cfg.Server, Engine: engine},
 		Telemetry: telemetry.New(telemetry.Options{
 			Engine: engine, Store: counts.stats, Shared: counts.shared, Log: log, Version: version(),
 		}),

@@ -1,11 +1,15 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -45,15 +49,31 @@ func (g *Gateway) ready() (status int, text string) {
 	if g.draining.Load() {
 		return http.StatusServiceUnavailable, "draining\n"
 	}
-	if g.o.Shared == nil {
-		return http.StatusOK, "ready\n"
+	text = "ready\n"
+	if g.o.Shared != nil {
+		s := g.o.Shared()
+		if s.Up {
+			text += fmt.Sprintf("store: up, instances %d\n", s.Instances)
+		} else {
+			text += fmt.Sprintf("store: down since %s, on_error %v, cause %s\n",
+				s.Since.UTC().Format(time.RFC3339), g.reign.Load().Engine.OnError(), s.Cause)
+		}
 	}
-	s := g.o.Shared()
-	if s.Up {
-		return http.StatusOK, fmt.Sprintf("ready\nstore: up, instances %d\n", s.Instances)
+	return http.StatusOK, text + g.configLine()
+}
+
+// configLine says which files are not in force as they are.
+func (g *Gateway) configLine() string {
+	g.troubled.Lock()
+	defer g.troubled.Unlock()
+	if len(g.troubles) == 0 {
+		return ""
 	}
-	return http.StatusOK, fmt.Sprintf("ready\nstore: down since %s, on_error %v, cause %s\n",
-		s.Since.UTC().Format(time.RFC3339), g.o.Engine.OnError(), s.Cause)
+	var why []string
+	for _, file := range slices.Sorted(maps.Keys(g.troubles)) {
+		why = append(why, g.troubles[file])
+	}
+	return fmt.Sprintf("config: %s; %s stays in force\n", strings.Join(why, "; "), cmp.Or(g.reign.Load().Hash, "what was before"))
 }
 
 func say(w http.ResponseWriter, status int, text string) {

@@ -41,13 +41,15 @@ func BenchmarkDesk(b *testing.B) {
 				b.Fatal(err)
 			}
 			cfg.Server.Listen, cfg.Server.Metrics = "127.0.0.1:0", ""
-			g, err := New(Options{Server: cfg.Server, Engine: engine, Telemetry: telemetry.New(telemetry.Options{Engine: engine}), Access: bench.access})
+			g, err := New(Options{InForce: InForce{Server: cfg.Server, Engine: engine}, Telemetry: telemetry.New(telemetry.Options{Engine: engine}), Access: bench.access})
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer g.Close()
-			limits := httplimit.New(engine, httplimit.Options{Observe: g.observe})
-			handler := g.desk(limits(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })))
+			s := g.reign.Load()
+			limits := httplimit.New(engine, httplimit.Options{Observe: s.observe})
+			s.handler = limits(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+			handler := g.desk()
 			r := httptest.NewRequest(http.MethodGet, "/hello", nil)
 			b.ReportAllocs()
 			for b.Loop() {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/comporta/comporta/identity"
 )
 
 // bodyTimeout is how long a client may let the gateway wait for the next piece
@@ -20,35 +22,47 @@ const bodyTimeout = 30 * time.Second
 // come: the refusal is sent after it.
 const leftTimeout = 5 * time.Second
 
-// errSlowBody is the error of a body that did not come in time.
-var errSlowBody = errors.New("the request's body did not come in time")
+// errSlowBody is the error of a body that did not come in time, also for limits
+// that look into it.
+var errSlowBody = &identity.RequestError{Status: http.StatusRequestTimeout, Detail: "The request's body did not come in time."}
+
+// bodies gives every request's body its pace and its bound, before anybody reads it.
+func (s *reign) bodies(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody {
+			x := exchangeOf(r.Context())
+			x.body = &body{ReadCloser: http.MaxBytesReader(w, r.Body, s.Server.MaxBodyBytes), deadline: http.NewResponseController(w)}
+			r.Body = x.body
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 // bounds stands before the proxy: a body over the bound is refused with 413, at
 // once where its length is known; one that stops coming is given up; a CONNECT,
 // which asks for a tunnel past the limits, is refused, and so are methods and
 // hosts that an upstream might read as others than those that limits matched.
-func (g *Gateway) bounds(next http.Handler) http.Handler {
-	most := g.o.Server.MaxBodyBytes
+func (s *reign) bounds(next http.Handler) http.Handler {
+	most := s.Server.MaxBodyBytes
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := exchangeOf(r.Context())
 		switch {
 		case r.Method == http.MethodConnect:
-			g.problem(w, r, http.StatusMethodNotAllowed, "This is no proxy for CONNECT.")
+			s.problem(w, r, http.StatusMethodNotAllowed, "This is no proxy for CONNECT.")
 			return
 		case r.ContentLength > most:
-			exchangeOf(r.Context()).failure = "body_too_large"
-			g.answerTooLarge(w, r, most)
+			x.failure = "body_too_large"
+			s.answerTooLarge(w, r, most)
 			return
 		case !isMethod(r.Method):
-			g.problem(w, r, http.StatusBadRequest, "The request was refused: the method is not written in capitals.")
+			s.problem(w, r, http.StatusBadRequest, "The request was refused: the method is not written in capitals.")
 			return
 		case !isHost(r.Host):
-			g.problem(w, r, http.StatusBadRequest, "The request was refused: the host could be read in more than one way.")
+			s.problem(w, r, http.StatusBadRequest, "The request was refused: the host could be read in more than one way.")
 			return
-		case r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody:
-			b := &body{ReadCloser: http.MaxBytesReader(w, r.Body, most), deadline: http.NewResponseController(w)}
-			r.Body = b
-			exchangeOf(r.Context()).unread = false
-			defer b.leave()
+		case x.body != nil:
+			x.unread = false
+			defer x.body.leave()
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -100,8 +114,8 @@ func (b *body) release(deadline time.Time) {
 // of what is left, and may not do so for ever.
 func (b *body) leave() { b.release(now().Add(bodyTimeout)) }
 
-func (g *Gateway) answerTooLarge(w http.ResponseWriter, r *http.Request, most int64) {
-	g.problem(w, r, http.StatusRequestEntityTooLarge, fmt.Sprintf("The request's body is over %d bytes.", most))
+func (s *reign) answerTooLarge(w http.ResponseWriter, r *http.Request, most int64) {
+	s.problem(w, r, http.StatusRequestEntityTooLarge, fmt.Sprintf("The request's body is over %d bytes.", most))
 }
 
 // isMethod says whether a method has no small letters. "get" is not GET, but some

@@ -40,7 +40,7 @@ func TestABodyThatStopsComingIs408(t *testing.T) {
 		t.Errorf("deadlines %v", w.set)
 	}
 	answer := httptest.NewRecorder()
-	h.desk(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.answerFailure(w, r, err) })).
+	h.desk(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.reign.Load().answerFailure(w, r, err) })).
 		ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/", nil))
 	if answer.Code != http.StatusRequestTimeout {
 		t.Errorf("status %d", answer.Code)

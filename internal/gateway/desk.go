@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -24,7 +25,7 @@ import (
 // request's context.
 type exchange struct {
 	http.ResponseWriter
-	of *Gateway
+	of *reign
 
 	begun    time.Time
 	status   int // 0 until there is one
@@ -37,8 +38,10 @@ type exchange struct {
 	path     string   // what the log shows in the path's place, where that holds an identity; else ""
 	failure  string   // why there is no answer of the upstream's
 	upstream time.Duration
-	windowed bool // the answer goes over HTTP/2: see hurry
-	unread   bool // the request has a body, and nobody bounds how long it takes to come
+	windowed bool   // the answer goes over HTTP/2: see hurry
+	unread   bool   // the request has a body, and nobody bounds how long it takes to come
+	body     *body  // its body; nil where it has none
+	who      string // the client as a credential proves it; "" where none did
 }
 
 // exchanges are used again; what is in them belongs to one request at a time.
@@ -54,10 +57,11 @@ func exchangeOf(ctx context.Context) *exchange {
 
 // desk is the outermost handler: it counts, logs, and survives what goes wrong
 // further in.
-func (g *Gateway) desk(next http.Handler) http.Handler {
+func (g *Gateway) desk() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := g.reign.Load()
 		x := exchanges.Get().(*exchange)
-		*x = exchange{ResponseWriter: w, begun: now(), result: telemetry.Malformed, of: g, windowed: r.ProtoMajor == 2, unread: r.ContentLength != 0}
+		*x = exchange{ResponseWriter: w, begun: now(), result: telemetry.Malformed, of: s, windowed: r.ProtoMajor == 2, unread: r.ContentLength != 0}
 		g.inFlight.Add(1)
 		g.o.Telemetry.Begin()
 		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
@@ -77,7 +81,7 @@ func (g *Gateway) desk(next http.Handler) http.Handler {
 				panic(http.ErrAbortHandler) // closes the connection, so that no half an answer looks whole
 			}
 		}()
-		next.ServeHTTP(x, r)
+		s.handler.ServeHTTP(x, r)
 	})
 }
 
@@ -109,27 +113,23 @@ func faultAt() string {
 }
 
 // observe takes from a verdict what the log and the metrics say of it.
-func (g *Gateway) observe(v *policy.Verdict, r *http.Request) {
-	g.o.Telemetry.Observe(v)
+func (s *reign) observe(v *policy.Verdict, r *http.Request) {
+	s.of.o.Telemetry.Observe(v)
 	x := exchangeOf(r.Context())
-	x.asked, x.result = r.URL, telemetry.Allowed
-	switch undecided := v.Failed != nil && v.Fallen != policy.Local; {
-	case v.Allowed:
-	case undecided:
-		x.result = telemetry.Undecided
-	default:
-		x.result = telemetry.Denied
-	}
+	x.asked, x.result = r.URL, resultOf(v)
 	if v.Fallen != policy.Default {
 		x.store = v.Fallen.String()
 	}
-	if v.Preflight && g.byPath {
+	if v.Preflight && s.byPath {
 		x.path = "(preflight)" // no limit per path applies, but the path may be one that it is for
 	}
 	for i := range v.Applied {
 		a := &v.Applied[i]
 		if x.path == "" && isPerPath(a.Limit) {
 			x.path = patternOf(a.Limit)
+		}
+		if x.who == "" && isProved(a.Identity) {
+			x.who = cmp.Or(a.Name, a.Identity)
 		}
 		switch {
 		case a.Decision.Allowed, x.result == telemetry.Undecided:
@@ -139,7 +139,28 @@ func (g *Gateway) observe(v *policy.Verdict, r *http.Request) {
 			x.denied = appendName(x.denied, a.Limit.Name)
 		}
 	}
-	g.watchProxies(r)
+	s.watchProxies(r)
+}
+
+// resultOf is what becomes of a request.
+func resultOf(v *policy.Verdict) telemetry.Result {
+	switch {
+	case v.Refused != nil:
+		return telemetry.Refused
+	case v.Listed:
+		return telemetry.Listed
+	case v.Allowed:
+		return telemetry.Allowed
+	case v.Failed != nil && v.Fallen != policy.Local:
+		return telemetry.Undecided
+	}
+	return telemetry.Denied
+}
+
+// isProved says whether an identity is that of a client which showed a valid
+// credential.
+func isProved(id string) bool {
+	return strings.HasPrefix(id, "api_key:") || strings.HasPrefix(id, "user:")
 }
 
 func isPerPath(l *policy.Limit) bool {
@@ -173,7 +194,7 @@ func peerOf(r *http.Request) netip.Addr {
 func (x *exchange) WriteHeader(status int) {
 	if x.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		x.status = status
-		if x.of.draining.Load() {
+		if x.of.of.draining.Load() {
 			x.Header().Set("Connection", "close")
 		}
 		if x.unread { // net/http reads some of it before it sends the answer
@@ -220,9 +241,9 @@ func (g *Gateway) logAccess(x *exchange, r *http.Request) {
 		path = cut(x.asked.EscapedPath(), 256) // escaped, it has nothing that a terminal obeys
 	}
 	rec := slog.NewRecord(x.begun, slog.LevelInfo, "request", 0)
-	var room [12]slog.Attr
+	var room [13]slog.Attr
 	attrs := append(room[:0],
-		slog.String("client", g.clientText(r)),
+		slog.String("client", x.of.clientText(r)),
 		slog.String("method", cut(r.Method, 16)),
 		slog.String("path", path),
 		slog.Int("status", x.status),
@@ -230,6 +251,9 @@ func (g *Gateway) logAccess(x *exchange, r *http.Request) {
 		slog.Int64("us", since(x.begun).Microseconds()),
 		slog.String("verdict", x.result.String()),
 	)
+	if x.who != "" {
+		attrs = append(attrs, slog.String("who", cut(x.who, 256)))
+	}
 	if x.denied != "" {
 		attrs = append(attrs, slog.String("limits", x.denied))
 	}
@@ -258,9 +282,9 @@ func cut(text string, n int) string {
 }
 
 // clientText is the client's address: the one that limits by address go by.
-func (g *Gateway) clientText(r *http.Request) string {
+func (s *reign) clientText(r *http.Request) string {
 	q := identity.Request{Peer: peerOf(r), Header: r.Header}
-	client := g.address.Client(&q)
+	client := s.address.Client(&q)
 	if !client.IsValid() {
 		return "unix"
 	}

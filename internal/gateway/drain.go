@@ -25,7 +25,7 @@ const settle = 100 * time.Millisecond
 func (g *Gateway) drain(cut context.CancelFunc) {
 	g.draining.Store(true)
 	begun := now()
-	timeout := g.o.Server.Timeouts.Drain
+	timeout := g.reign.Load().Server.Timeouts.Drain
 	g.log.Info("draining", "in_flight", g.inFlight.Load(), "timeout", timeout.String())
 	pause := time.NewTicker(5 * time.Millisecond)
 	defer pause.Stop()

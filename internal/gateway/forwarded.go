@@ -19,11 +19,11 @@ import (
 var claims = [...]string{"X-Real-Ip", "X-Original-Url", "X-Rewrite-Url"}
 
 // dropClaims takes away what only a trusted peer may say.
-func (g *Gateway) dropClaims(h http.Header) {
+func (s *reign) dropClaims(h http.Header) {
 	for _, name := range claims {
 		delete(h, name)
 	}
-	delete(h, g.address.HeaderName())
+	delete(h, s.address.HeaderName())
 	for name := range h {
 		if strings.HasPrefix(name, "X-Forwarded-") {
 			delete(h, name)
@@ -33,13 +33,13 @@ func (g *Gateway) dropClaims(h http.Header) {
 
 // dropDoubles takes away fields that some upstreams (CGI, WSGI, PHP) cannot tell
 // from those that the gateway goes by: X_API_Key and X-API-Key are one to them.
-func (g *Gateway) dropDoubles(h http.Header) {
+func (s *reign) dropDoubles(h http.Header) {
 	for name := range h {
 		if strings.IndexByte(name, '_') < 0 {
 			continue
 		}
 		plain := http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
-		if strings.HasPrefix(plain, "X-Forwarded-") || slices.Contains(claims[:], plain) || slices.Contains(g.headers, plain) {
+		if strings.HasPrefix(plain, "X-Forwarded-") || slices.Contains(claims[:], plain) || slices.Contains(s.headers, plain) {
 			delete(h, name)
 		}
 	}
@@ -59,14 +59,14 @@ func headersOf(limits []*policy.Limit, address *identity.Address) []string {
 // forward says on an outgoing request who asked, under which host, and how. A
 // trusted peer's own words stay: the chain of addresses goes on, the host and the
 // scheme that the first proxy saw are kept. Anybody else's are dropped.
-func (g *Gateway) forward(pr *httputil.ProxyRequest) {
+func (s *reign) forward(pr *httputil.ProxyRequest) {
 	in, out := pr.In.Header, pr.Out.Header
 	peer := peerOf(pr.In)
-	trusted := g.address.Trusts(peer)
+	trusted := s.address.Trusts(peer)
 	if !trusted {
-		g.dropClaims(out)
+		s.dropClaims(out)
 	}
-	g.dropDoubles(out)
+	s.dropDoubles(out)
 	chain := ""
 	if peer.IsValid() {
 		chain = peer.String()
@@ -99,14 +99,14 @@ func first(values []string, otherwise string) string {
 
 // watchProxies warns once when a private address that is not trusted sends the
 // forwarding header: most likely a proxy, whose clients then share one budget.
-func (g *Gateway) watchProxies(r *http.Request) {
-	name := g.address.HeaderName()
-	if len(r.Header[name]) == 0 || g.proxyTold.Load() {
+func (s *reign) watchProxies(r *http.Request) {
+	name := s.address.HeaderName()
+	if len(r.Header[name]) == 0 || s.of.proxyTold.Load() {
 		return
 	}
-	if peer := peerOf(r); isPrivate(peer) && !g.address.Trusts(peer) {
-		g.proxyTold.Store(true)
-		g.o.Telemetry.Warn(telemetry.UntrustedProxy, "", "a private address that is not trusted sends "+name+
+	if peer := peerOf(r); isPrivate(peer) && !s.address.Trusts(peer) {
+		s.of.proxyTold.Store(true)
+		s.of.o.Telemetry.Warn(telemetry.UntrustedProxy, "", "a private address that is not trusted sends "+name+
 			": if it is your proxy, name it in identities.address.trusted_proxies, or all its clients are counted as one")
 	}
 }

@@ -7,23 +7,17 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/comporta/comporta/config"
-	"github.com/comporta/comporta/httplimit"
-	"github.com/comporta/comporta/identity"
 	"github.com/comporta/comporta/internal/telemetry"
-	"github.com/comporta/comporta/policy"
 )
 
 // Options say what a gateway does.
 type Options struct {
-	// Server is where it listens, what stands behind it, and the bounds.
-	Server config.Server
-	// Engine decides.
-	Engine *policy.Engine
+	// InForce is what it begins with.
+	InForce
 	// Telemetry counts.
 	Telemetry *telemetry.Telemetry
 	// Shared tells how the store that instances share is, for /readyz; nil where
@@ -43,10 +37,7 @@ type Options struct {
 type Gateway struct {
 	o        Options
 	log      *slog.Logger
-	address  *identity.Address
-	problem  func(w http.ResponseWriter, r *http.Request, status int, detail string) // answers in the upstream's place
-	headers  []string                                                                // that clients are told apart by, and the forwarding one
-	byPath   bool                                                                    // a limit is per a part of the path
+	reign    atomic.Pointer[reign]
 	public   *http.Server
 	listener *listener
 	admin    *admin // nil when there is no metrics address
@@ -54,6 +45,9 @@ type Gateway struct {
 	inFlight  atomic.Int64 // requests, upgraded connections too
 	draining  atomic.Bool
 	proxyTold atomic.Bool // an untrusted proxy was warned of
+
+	troubled sync.Mutex
+	troubles map[string]string // why files are not in force as they are, by their names
 }
 
 // New listens on the gateway's addresses. Its errors are sentences for whoever
@@ -62,15 +56,14 @@ func New(o Options) (*Gateway, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := checkUpstream(o.Server.Upstream); err != nil {
+	g := &Gateway{o: o, log: o.Log, troubles: make(map[string]string)}
+	first, err := g.newReign(o.InForce, nil)
+	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{o: o, log: o.Log, address: o.Engine.Policy().Address, problem: httplimit.NewProblem(o.Engine)}
-	if g.address == nil {
-		g.address = new(identity.Address) // which believes the socket alone
-	}
-	g.headers = headersOf(o.Engine.Limits(), g.address)
-	g.byPath = slices.ContainsFunc(o.Engine.Limits(), isPerPath)
+	g.reign.Store(first)
+	o.Telemetry.Follow(o.engines()...)
+	o.Telemetry.InForce(o.Hash)
 	g.public = &http.Server{
 		ReadHeaderTimeout:            o.Server.Timeouts.ReadHeader,
 		IdleTimeout:                  o.Server.Timeouts.Idle,
@@ -91,17 +84,17 @@ func New(o Options) (*Gateway, error) {
 		}
 		g.public.TLSConfig = certificates.config()
 	}
-	limits := httplimit.New(o.Engine, httplimit.Options{Observe: g.observe})
-	g.public.Handler = g.desk(limits(g.bounds(newProxy(g))))
+	g.public.Handler = g.desk()
 
 	public, err := listen(o.Server.Listen, "--listen")
 	if err != nil {
 		return nil, err
 	}
-	g.listener = &listener{TCPListener: public}
+	g.listener = &listener{TCPListener: public, patience: o.Server.Timeouts.ReadHeader}
+	g.listener.believe(o.Server.ProxyProtocol)
 	if isItself(o.Server.Upstream, public.Addr()) {
 		g.listener.Close()
-		return nil, fmt.Errorf("the upstream %s is the gateway itself: let one of the two have another port", o.Server.Upstream)
+		return nil, errItself(o.Server.Upstream)
 	}
 	g.public.ConnState = g.listener.state
 	if o.Server.Metrics != "" {

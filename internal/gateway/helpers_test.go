@@ -58,7 +58,7 @@ func serve(t *testing.T, upstream, file string, clock *clock, change ...func(*Op
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	h.telemetry = telemetry.New(telemetry.Options{Engine: engine, Log: log})
 	o := Options{
-		Server: cfg.Server, Engine: engine, Telemetry: h.telemetry,
+		InForce: InForce{Server: cfg.Server, Engine: engine}, Telemetry: h.telemetry,
 		Log: log, Access: slog.NewTextHandler(h.access, nil),
 	}
 	for _, c := range change {
@@ -84,6 +84,14 @@ func serve(t *testing.T, upstream, file string, clock *clock, change ...func(*Op
 		h.ended <- nil
 	})
 	return h
+}
+
+// desk is one like the gateway's, with another handler behind it.
+func (h *house) desk(next http.Handler) http.Handler {
+	g, s := &Gateway{o: h.o, log: h.Gateway.log}, *h.reign.Load()
+	s.of, s.handler = g, next
+	g.reign.Store(&s)
+	return g.desk()
 }
 
 // api is an upstream that lives as long as the test.

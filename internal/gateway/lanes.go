@@ -31,6 +31,7 @@ type lanes struct {
 	idle     []*lane // the one used last is the last
 	fewest   int     // how many were idle at any time since the last sweep
 	sweeping bool
+	closed   bool // no lane is kept any more
 }
 
 // newLanes is nil where there are none. A name that is not ASCII is for
@@ -102,7 +103,7 @@ func (l *lanes) get() *lane {
 func (l *lanes) put(c *lane) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.idle) == mostIdle {
+	if l.closed || len(l.idle) == mostIdle {
 		c.hangUp()
 		return
 	}
@@ -111,6 +112,17 @@ func (l *lanes) put(c *lane) {
 		l.sweeping, l.fewest = true, 0
 		time.AfterFunc(idleSweep, l.sweep)
 	}
+}
+
+// close closes the idle lanes, and those in use as they come back.
+func (l *lanes) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	for _, c := range l.idle {
+		c.hangUp()
+	}
+	l.idle, l.fewest = nil, 0
 }
 
 // sweep closes the lanes that nothing has used since the last sweep: as the last

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -50,6 +51,9 @@ type listener struct {
 	once  sync.Once
 	ended error
 	conns [http.StateClosed + 1]atomic.Int64
+
+	believed atomic.Pointer[[]netip.Prefix] // who says first for whom it speaks
+	patience time.Duration                  // with the words of that
 }
 
 func (l *listener) Accept() (net.Conn, error) {
@@ -59,6 +63,9 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 	made := &conn{TCPConn: c}
 	made.state.Store(unknown)
+	if l.believes(c.RemoteAddr()) {
+		return newProxied(made, l.patience), nil
+	}
 	return made, nil
 }
 
@@ -72,6 +79,9 @@ func (l *listener) Close() error {
 func (l *listener) state(nc net.Conn, s http.ConnState) {
 	if t, ok := nc.(*tls.Conn); ok {
 		nc = t.NetConn()
+	}
+	if p, ok := nc.(*proxied); ok {
+		nc = p.socket
 	}
 	c, ok := nc.(*conn)
 	if !ok {

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/comporta/comporta/config"
 	"github.com/comporta/comporta/internal/telemetry"
 )
 
@@ -54,14 +55,18 @@ func isItself(u *url.URL, own net.Addr) bool {
 	return ip.Equal(at.IP) || at.IP.IsUnspecified() && ip.IsLoopback()
 }
 
+func errItself(u *url.URL) error {
+	return fmt.Errorf("the upstream %s is the gateway itself: let one of the two have another port", u)
+}
+
 // newProxy is the handler that passes requests on.
 //
 // The path goes as the limits saw it, behind the upstream's own; the query goes
 // as it came. The Host is the client's for an http upstream; for an https one it
 // is the upstream's, which its certificate names. Answers whose length is not
 // known and event streams are flushed as they come.
-func newProxy(g *Gateway) http.Handler {
-	to := g.o.Server.Upstream
+func newProxy(s *reign) http.Handler {
+	to := s.Server.Upstream
 	base, rawBase := strings.TrimSuffix(to.Path, "/"), strings.TrimSuffix(to.EscapedPath(), "/")
 	return &httputil.ReverseProxy{
 		Rewrite: func(pr *httputil.ProxyRequest) {
@@ -75,12 +80,12 @@ func newProxy(g *Gateway) http.Handler {
 				pr.Out.Host = to.Host
 			}
 			dropOddUpgrades(pr.Out.Header)
-			g.forward(pr)
+			s.forward(pr)
 		},
-		Transport:    newUpstream(g),
+		Transport:    s.upstream,
 		BufferPool:   new(buffers),
-		ErrorHandler: g.answerFailure,
-		ErrorLog:     slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+		ErrorHandler: s.answerFailure,
+		ErrorLog:     slog.NewLogLogger(s.of.log.Handler(), slog.LevelDebug),
 	}
 }
 
@@ -111,10 +116,13 @@ type upstream struct {
 	tel  *telemetry.Telemetry
 	log  *slog.Logger
 	away atomic.Bool
+
+	to    string           // the URL
+	waits [2]time.Duration // for a connection, for an answer
 }
 
-func newUpstream(g *Gateway) *upstream {
-	limits := g.o.Server.Timeouts
+func newUpstream(g *Gateway, server *config.Server) *upstream {
+	limits := server.Timeouts
 	dialer := &net.Dialer{Timeout: limits.Dial, KeepAlive: 30 * time.Second}
 	transport := func() *http.Transport {
 		return &http.Transport{
@@ -130,17 +138,34 @@ func newUpstream(g *Gateway) *upstream {
 		}
 	}
 	u := &upstream{
-		http1: transport(), lanes: newLanes(g.o.Server.Upstream, dialer, limits.ResponseHeader),
+		http1: transport(), lanes: newLanes(server.Upstream, dialer, limits.ResponseHeader),
 		tel: g.o.Telemetry, log: g.log,
+		to: server.Upstream.String(), waits: [2]time.Duration{limits.Dial, limits.ResponseHeader},
 	}
 	u.http1.Protocols.SetHTTP1(true)
-	if g.o.Server.Upstream.Scheme == "https" {
+	if server.Upstream.Scheme == "https" {
 		u.http1.Protocols.SetHTTP2(true)
 		return u
 	}
 	u.h2c = transport()
 	u.h2c.Protocols.SetUnencryptedHTTP2(true)
 	return u
+}
+
+// serves says whether the way is the one that another server's words ask for.
+func (u *upstream) serves(server *config.Server) bool {
+	return u.to == server.Upstream.String() && u.waits == [2]time.Duration{server.Timeouts.Dial, server.Timeouts.ResponseHeader}
+}
+
+// retire closes what is idle, now and, as requests in flight end, later.
+func (u *upstream) retire() {
+	u.http1.CloseIdleConnections()
+	if u.h2c != nil {
+		u.h2c.CloseIdleConnections()
+	}
+	if u.lanes != nil {
+		u.lanes.close()
+	}
 }
 
 // RoundTrip is part of http.RoundTripper.
@@ -217,30 +242,30 @@ func speaksHTTP2(c net.Conn) bool {
 
 // answerFailure answers in the upstream's place. The request is the outgoing one,
 // which has the origin of the one that came in.
-func (g *Gateway) answerFailure(w http.ResponseWriter, r *http.Request, err error) {
+func (s *reign) answerFailure(w http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeOf(r.Context())
 	var tooLarge *http.MaxBytesError
 	var timeout net.Error
 	switch {
 	case errors.As(err, &tooLarge):
 		x.failure = "body_too_large"
-		g.answerTooLarge(w, r, tooLarge.Limit)
+		s.answerTooLarge(w, r, tooLarge.Limit)
 	case errors.Is(err, errSlowBody):
 		x.failure = "slow_body"
-		g.problem(w, r, http.StatusRequestTimeout, "The request's body did not come in time.")
+		s.problem(w, r, errSlowBody.Status, errSlowBody.Detail)
 	case r.Context().Err() != nil || errors.Is(err, context.Canceled):
-		g.failed(x, telemetry.Left)
-		g.problem(w, r, http.StatusBadGateway, "The client hung up.") // which nobody reads; the log does
+		s.failed(x, telemetry.Left)
+		s.problem(w, r, http.StatusBadGateway, "The client hung up.") // which nobody reads; the log does
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, os.ErrDeadlineExceeded):
-		g.failed(x, telemetry.TimedOut)
-		g.problem(w, r, http.StatusGatewayTimeout, "The upstream did not answer in time.")
+		s.failed(x, telemetry.TimedOut)
+		s.problem(w, r, http.StatusGatewayTimeout, "The upstream did not answer in time.")
 	default:
-		g.failed(x, telemetry.Unreachable)
-		g.problem(w, r, http.StatusBadGateway, "The upstream could not be reached.")
+		s.failed(x, telemetry.Unreachable)
+		s.problem(w, r, http.StatusBadGateway, "The upstream could not be reached.")
 	}
 }
 
-func (g *Gateway) failed(x *exchange, f telemetry.Failure) {
+func (s *reign) failed(x *exchange, f telemetry.Failure) {
 	x.failure = f.String()
-	g.o.Telemetry.UpstreamFailed(f)
+	s.of.o.Telemetry.UpstreamFailed(f)
 }

@@ -43,7 +43,7 @@ func TestARequestReachesTheUpstreamTwiceAtMost(t *testing.T) {
 		} else {
 			up.Start()
 		}
-		u := newUpstream(serve(t, up.URL, generous, nil).Gateway)
+		u := serve(t, up.URL, generous, nil).reign.Load().upstream
 		u.http1.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
 		send := func(path string) error {
 			r, err := http.NewRequestWithContext(t.Context(), way.method, up.URL+path, nil)
@@ -101,7 +101,7 @@ func TestARequestReachesAnHTTP2UpstreamTwiceAtMost(t *testing.T) {
 		}
 	}()
 	url := "https://" + l.Addr().String()
-	u := newUpstream(serve(t, url, generous, nil).Gateway)
+	u := serve(t, url, generous, nil).reign.Load().upstream
 	u.http1.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
 	defer u.http1.CloseIdleConnections()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -17,32 +18,115 @@ const neverAfter = 10_000
 
 // limit counts the decisions of one limit.
 type limit struct {
-	name                    string
-	allowed, denied, shadow prometheus.Counter
-	applied                 atomic.Bool
-	watchKeys               bool // whether one key with most of the traffic is news
-	keys                    sketch
+	name                             string
+	allowed, denied, shadow          prometheus.Counter
+	marked, demoted, warned, settled prometheus.Counter // settled: that it failed
+	applied                          atomic.Bool
+	watchKeys                        bool // whether one key with most of the traffic is news
+	keys                             sketch
 }
 
-func (t *Telemetry) addLimits(e *policy.Engine) {
-	decisions := t.counters("comporta_decisions_total",
-		"Decisions of each limit; a shadow_denied one refused nothing.", "limit", "decision")
-	add := func(name string) *limit {
-		return &limit{
+// book has the limits of one engine. Verdicts of the one before, which are still
+// under way when it is opened, are counted in it too.
+type book struct {
+	limits map[*policy.Limit]*limit
+	byName map[string]*limit
+	seen   atomic.Int64 // verdicts
+}
+
+// find is a limit's counts; nil where the policy has none of that name any more.
+func (b *book) find(l *policy.Limit) *limit {
+	if counted := b.limits[l]; counted != nil {
+		return counted
+	}
+	return b.byName[l.Name]
+}
+
+// perLimit are the counters with a series for each limit.
+type perLimit struct{ decisions, marked, demoted, warned, settled *prometheus.CounterVec }
+
+func (t *Telemetry) newPerLimit() perLimit {
+	return perLimit{
+		decisions: t.counters("comporta_decisions_total", "Decisions of each limit; a shadow_denied one refused nothing.", "limit", "decision"),
+		marked:    t.counters("comporta_marked_total", "Requests over the limit that went on with a mark.", "limit"),
+		demoted:   t.counters("comporta_demoted_total", "Requests over the limit that went on behind others.", "limit"),
+		warned:    t.counters("comporta_quota_warnings_total", "Clients whose use came to where the limit warns.", "limit"),
+		settled:   t.counters("comporta_settle_failures_total", "Takes that could not be settled once they were answered.", "limit"),
+	}
+}
+
+// Follow counts the limits of engines, of which the first is the policy's, in the
+// place of those that were counted before. What was counted of a limit goes on
+// under its name, and the series of one that is gone end: how many there are hangs
+// on the policy alone. It is safe for concurrent use with all but itself.
+func (t *Telemetry) Follow(engines ...*policy.Engine) {
+	before := t.book.Load()
+	b := &book{limits: make(map[*policy.Limit]*limit), byName: make(map[string]*limit)}
+	for _, e := range slices.Backward(engines) {
+		t.open(b, before, e, e == engines[0])
+	}
+	t.book.Store(b)
+	if before == nil {
+		return
+	}
+	for name, was := range before.byName {
+		is := b.byName[name]
+		if is == nil {
+			is = new(limit)
+			t.warnings.forget(name)
+		}
+		t.perLimit.end(was, is)
+	}
+}
+
+// open puts an engine's limits into the book.
+func (t *Telemetry) open(b, before *book, e *policy.Engine, policys bool) {
+	for _, l := range e.Limits() {
+		name := l.Name
+		counted := &limit{
 			name:    name,
-			allowed: decisions.WithLabelValues(name, "allowed"),
-			denied:  decisions.WithLabelValues(name, "denied"),
-			shadow:  decisions.WithLabelValues(name, "shadow_denied"),
+			allowed: t.perLimit.decisions.WithLabelValues(name, "allowed"),
+			denied:  t.perLimit.decisions.WithLabelValues(name, "denied"),
+			shadow:  t.perLimit.decisions.WithLabelValues(name, "shadow_denied"),
+			settled: t.perLimit.settled.WithLabelValues(name),
+		}
+		if l.OnLimit == policy.Mark {
+			counted.marked = t.perLimit.marked.WithLabelValues(name)
+		}
+		if l.OnLimit == policy.Demote {
+			counted.demoted = t.perLimit.demoted.WithLabelValues(name)
+		}
+		if l.WarnAt > 0 {
+			counted.warned = t.perLimit.warned.WithLabelValues(name)
+		}
+		// What the engine put beside the policy's limits may well stay idle.
+		written := policys && slices.Contains(e.Policy().Limits, l)
+		counted.watchKeys = written && l.Per.String() != "everyone"
+		counted.applied.Store(!written || before != nil && before.applied(name))
+		b.limits[l], b.byName[name] = counted, counted
+	}
+}
+
+// end ends the series of a limit that its successor has no more.
+func (p *perLimit) end(was, is *limit) {
+	series := prometheus.Labels{"limit": was.name}
+	for _, c := range []struct {
+		of      *prometheus.CounterVec
+		was, is prometheus.Counter
+	}{
+		{p.decisions, was.allowed, is.allowed}, {p.settled, was.settled, is.settled},
+		{p.marked, was.marked, is.marked}, {p.demoted, was.demoted, is.demoted}, {p.warned, was.warned, is.warned},
+	} {
+		if c.was != nil && c.is == nil {
+			c.of.DeletePartialMatch(series)
 		}
 	}
-	for _, l := range e.Limits() {
-		counted := add(l.Name)
-		// What the engine put beside the policy's limits may well stay idle.
-		written := slices.Contains(e.Policy().Limits, l)
-		counted.watchKeys = written && l.Per.String() != "everyone"
-		counted.applied.Store(!written)
-		t.limits[l] = counted
-	}
+}
+
+// applied says whether a limit of that name has applied to a request.
+func (b *book) applied(name string) bool {
+	counted := b.byName[name]
+	return counted != nil && counted.applied.Load()
 }
 
 // Observe counts a verdict and the decisions in it.
@@ -50,28 +134,64 @@ func (t *Telemetry) Observe(v *policy.Verdict) {
 	if v.Failed != nil {
 		t.fallen[v.Fallen].Inc()
 	}
+	for _, s := range v.Unproved {
+		t.unproved[credentialOf(s)].Inc()
+	}
+	b := t.book.Load()
 	for i := range v.Applied {
 		a := &v.Applied[i]
-		l := t.limits[a.Limit]
-		switch {
-		case v.Failed != nil && a.Fallen != policy.Local: // nobody decided
-		case a.Decision.Allowed:
-			l.allowed.Inc()
-		case !a.Denies():
-			l.shadow.Inc()
-		default:
-			l.denied.Inc()
-		}
-		if !l.applied.Load() {
-			l.applied.Store(true)
-		}
-		if l.watchKeys && l.keys.add(maphash.String(t.seed, a.Identity)) {
-			t.Warn(OneKey, l.name, fmt.Sprintf("one key had more than half of %d requests in a row: "+
-				"if clients come through a proxy or a balancer, name it as trusted", sketchRound))
+		if l := b.find(a.Limit); l != nil {
+			t.observe(l, v, a)
 		}
 	}
-	if t.seen.Add(1) == neverAfter {
-		t.warnOfIdleLimits()
+	if b.seen.Add(1) == neverAfter {
+		t.warnOfIdleLimits(b)
+	}
+}
+
+// observe counts one limit's part in a verdict.
+func (t *Telemetry) observe(l *limit, v *policy.Verdict, a *policy.Applied) {
+	switch {
+	case v.Failed != nil && a.Fallen != policy.Local: // nobody decided
+	case a.Decision.Allowed:
+		l.allowed.Inc()
+	case a.Marks():
+		l.denied.Inc()
+		inc(l.marked)
+	case a.Demotes():
+		l.denied.Inc()
+		inc(l.demoted)
+	case !a.Denies():
+		l.shadow.Inc()
+	default:
+		l.denied.Inc()
+	}
+	if !l.applied.Load() {
+		l.applied.Store(true)
+	}
+	if a.Warned {
+		inc(l.warned)
+		t.log.Warn("a client has used so much of its limit as is warned of", "limit", l.name, "who", cmp.Or(a.Name, a.Identity),
+			"used", a.Decision.Limit-a.Decision.Remaining, "of", a.Decision.Limit)
+	}
+	if l.watchKeys && l.keys.add(maphash.String(t.seed, a.Identity)) {
+		t.Warn(OneKey, l.name, fmt.Sprintf("one key had more than half of %d requests in a row: "+
+			"if clients come through a proxy or a balancer, name it as trusted", sketchRound))
+	}
+}
+
+// inc counts where there is a counter. There is none for a verdict of an engine
+// whose limit did what the present one of that name does not.
+func inc(c prometheus.Counter) {
+	if c != nil {
+		c.Inc()
+	}
+}
+
+// SettleFailed counts a take under a limit that could not be settled.
+func (t *Telemetry) SettleFailed(l *policy.Limit) {
+	if counted := t.book.Load().find(l); counted != nil {
+		counted.settled.Inc()
 	}
 }
 
@@ -85,8 +205,8 @@ func fallenName(way policy.OnError) string {
 }
 
 // warnOfIdleLimits tells of the limits that no verdict has held yet.
-func (t *Telemetry) warnOfIdleLimits() {
-	for _, l := range t.limits {
+func (t *Telemetry) warnOfIdleLimits(b *book) {
+	for _, l := range b.limits {
 		if !l.applied.Load() {
 			t.Warn(NeverApplied, l.name, fmt.Sprintf("the limit applied to none of the first %d requests: "+
 				"look at its match, and at whether clients show the identity that it is per", neverAfter))

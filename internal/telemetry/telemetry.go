@@ -49,10 +49,14 @@ const (
 	Denied
 	Malformed
 	Undecided
+	// Refused was refused for itself: a list denies it, its body cannot be read, it
+	// shows no identity where one is asked for. Listed went on because a list lets it.
+	Refused
+	Listed
 	results
 )
 
-var resultNames = [results]string{"allowed", "denied", "malformed", "undecided"}
+var resultNames = [results]string{"allowed", "denied", "malformed", "undecided", "refused", "listed"}
 
 // String is the result as labels and logs have it.
 func (r Result) String() string { return resultNames[r] }
@@ -88,10 +92,13 @@ type Telemetry struct {
 	latency  prometheus.Histogram
 	failed   [failures]prometheus.Counter
 	fallen   [policy.Deny + 1]prometheus.Counter // verdicts that the store had no part in, by their way
-	limits   map[*policy.Limit]*limit
+	unproved [credentials]prometheus.Counter
+	perLimit perLimit
+	book     atomic.Pointer[book]
+	config   config
 
-	seen     atomic.Int64 // verdicts
 	seed     maphash.Seed
+	log      *slog.Logger
 	warnings *warnings
 }
 
@@ -99,8 +106,11 @@ type Telemetry struct {
 func New(o Options) *Telemetry {
 	t := &Telemetry{
 		registry: prometheus.NewRegistry(),
-		limits:   make(map[*policy.Limit]*limit),
 		seed:     maphash.MakeSeed(),
+		log:      o.Log,
+	}
+	if t.log == nil {
+		t.log = slog.New(slog.DiscardHandler)
 	}
 	t.registry.MustRegister(
 		collectors.NewGoCollector(),
@@ -130,14 +140,20 @@ func New(o Options) *Telemetry {
 	for way := range t.fallen {
 		t.fallen[way] = fallen.WithLabelValues(fallenName(policy.OnError(way)))
 	}
+	unproved := t.counters("comporta_credentials_failed_total", "Credentials that were shown and prove nothing.", "source")
+	for i := range t.unproved {
+		t.unproved[i] = unproved.WithLabelValues(credentialNames[i])
+	}
 	if o.Store != nil {
 		t.registry.MustRegister(newStoreCollector(o.Store))
 	}
 	if o.Shared != nil {
 		t.registry.MustRegister(newSharedCollector(o.Shared))
 	}
-	t.warnings = newWarnings(o.Log, t.counters("comporta_warnings_total", "Warnings about the set-up, each logged once.", "code"))
-	t.addLimits(o.Engine)
+	t.warnings = newWarnings(t.log, t.counters("comporta_warnings_total", "Warnings about the set-up, each logged once.", "code"))
+	t.perLimit = t.newPerLimit()
+	t.config = t.newConfig()
+	t.Follow(o.Engine)
 	return t
 }
 

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"log/slog"
+	"maps"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,9 +36,6 @@ type warning struct {
 }
 
 func newWarnings(log *slog.Logger, counters *prometheus.CounterVec) *warnings {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
 	w := &warnings{log: log, counted: make(map[Code]prometheus.Counter), told: make(map[warning]bool)}
 	for _, code := range []Code{UntrustedProxy, OneKey, NeverApplied} {
 		w.counted[code] = counters.WithLabelValues(string(code))
@@ -62,4 +60,11 @@ func (t *Telemetry) Warn(code Code, limit, text string) {
 		attrs = append(attrs, "limit", limit)
 	}
 	w.log.Warn(text, attrs...)
+}
+
+// forget lets a limit that is gone be told of anew, should it come back.
+func (w *warnings) forget(limit string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.told, func(told warning, _ bool) bool { return told.limit == limit })
 }
