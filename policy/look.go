@@ -277,3 +277,16 @@ func (e *Engine) Grant(ctx context.Context, who Listed, limit string, units int6
 	err = e.store.Settle(ctx, []comporta.Settlement{{Key: key, Rule: rule, Taken: receipt}}, out)
 	return out[0].Decision, err
 }
+
+// Matches says whether a request is one of those that a limit is for, whoever asks.
+// The limit is one of [Engine.Limits]. The request's path is clean, as for Check.
+func (e *Engine) Matches(l *Limit, r *identity.Request) bool {
+	for _, c := range e.all() {
+		for i := range c.parts {
+			if c.parts[i].limit == l {
+				return c.applies(r, e.policy.Paths.read(r.Path))
+			}
+		}
+	}
+	return false
+}

@@ -41,6 +41,7 @@ var rooms = []room{
 	{name: "httplimit", floor: 4, rooms: []string{".", "identity", "policy"}},
 	{name: "internal/telemetry", floor: 4, rooms: []string{".", "identity", "policy"}, guests: []string{"github.com/prometheus/client_golang"}},
 	{name: "internal/sim", floor: 4, rooms: []string{"."}},
+	{name: "internal/explain", floor: 4, rooms: []string{".", "identity", "policy"}},
 	{name: "internal/doctor", floor: 4, rooms: []string{".", "redisstore"}},
 	{name: "internal/gateway", floor: 5, rooms: []string{".", "identity", "policy", "config", "httplimit", "internal/telemetry"}, guests: []string{"github.com/pires/go-proxyproto"}},
 	{name: "cmd/comporta", floor: 6, rooms: []string{".", "memstore", "redisstore", "redisstore/rueidis", "policy", "config", "internal/doctor", "internal/gateway", "internal/sim", "internal/telemetry"}, guests: []string{"github.com/alecthomas/kong", "github.com/fsnotify/fsnotify", "golang.org/x/term"}},
