@@ -13,7 +13,6 @@ import (
 	"github.com/comporta/comporta/config"
 	"github.com/comporta/comporta/internal/gateway"
 	"github.com/comporta/comporta/internal/telemetry"
-	"github.com/comporta/comporta/policy"
 )
 
 // serveCmd runs the gateway: on a policy file, on one limit from flags, or, with
@@ -52,42 +51,46 @@ func (c *serveCmd) Run(ctx context.Context, std *streams) error {
 			c.Log = "text"
 		}
 	}
-	cfg, err := c.config(std)
+	cfg, sum, err := c.config(std)
 	if err != nil {
 		return err
 	}
-	g, stop, err := c.build(ctx, cfg, std)
+	d, err := c.build(ctx, cfg, sum, std)
 	if err != nil {
 		return err
 	}
 	if demo {
-		tellDemo(std.Out, g)
+		tellDemo(std.Out, d.gateway)
 	}
-	return errors.Join(g.Run(ctx), stop())
+	return d.run(ctx)
 }
 
-// config is the policy that the flags name.
-func (c *serveCmd) config(std *streams) (*config.Config, error) {
+// config is the policy that the flags name, and the sum of its file, if it is one.
+func (c *serveCmd) config(std *streams) (cfg *config.Config, sum string, err error) {
 	quick := c.Upstream != "" || c.Limit != "" || c.Algorithm != "" || c.Per != "" || c.Store != ""
-	var cfg *config.Config
-	var err error
 	switch {
 	case c.Config != "" && quick:
-		return nil, errors.New("-c FILE says what --upstream, --limit, --algorithm, --per and --store say: give either the file or the flags")
+		return nil, "", errors.New("-c FILE says what --upstream, --limit, --algorithm, --per and --store say: give either the file or the flags")
 	case c.Config != "":
+		sum, _ = sumOf(c.Config) // before it is read, so that a change meanwhile is seen; load tells what is wrong
 		cfg, err = load(c.Config, std)
 	case c.Upstream == "":
-		return nil, errors.New("--limit, --algorithm and --per need an API to protect: add --upstream URL")
+		return nil, "", errors.New("--limit, --algorithm and --per need an API to protect: add --upstream URL")
 	case c.Limit == "":
-		return nil, errors.New("--upstream needs a limit: add --limit 100/min")
+		return nil, "", errors.New("--upstream needs a limit: add --limit 100/min")
 	default:
 		cfg, err = config.Quick(config.QuickOptions{Upstream: c.Upstream, Limit: c.Limit, Algorithm: c.Algorithm, Per: c.Per, Store: c.Store})
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
+	return cfg, sum, c.adjust(cfg)
+}
+
+// adjust puts what flags say over what the policy does.
+func (c *serveCmd) adjust(cfg *config.Config) error {
 	if cfg.Server.Upstream == nil {
-		return nil, fmt.Errorf("%s names no upstream: add server: {upstream: http://127.0.0.1:9000}", c.Config)
+		return fmt.Errorf("%s names no upstream: add server: {upstream: http://127.0.0.1:9000}", c.Config)
 	}
 	if c.Listen != "" {
 		cfg.Server.Listen = c.Listen
@@ -99,57 +102,79 @@ func (c *serveCmd) config(std *streams) (*config.Config, error) {
 	default:
 		cfg.Server.Metrics = c.Metrics
 	}
-	return cfg, nil
+	return nil
 }
 
-// build wires a gateway from its parts; stop ends what does not end with it.
-func (c *serveCmd) build(ctx context.Context, cfg *config.Config, std *streams) (g *gateway.Gateway, stop func() error, err error) {
-	log := slog.New(c.logHandler(std.Err))
-	counts, err := openBackend(ctx, cfg, log)
-	if err != nil {
-		return nil, nil, err
+// A daemon is a gateway with all that it is made of.
+type daemon struct {
+	gateway  *gateway.Gateway
+	counts   *backend
+	first    *setup
+	reloader *reloader // nil where no file says what is in force
+	access   *gateway.LogBuffer
+	log      *slog.Logger
+}
+
+// build wires a gateway from its parts.
+func (c *serveCmd) build(ctx context.Context, cfg *config.Config, sum string, std *streams) (d *daemon, err error) {
+	d = &daemon{log: slog.New(c.logHandler(std.Err)), access: gateway.NewLogBuffer(std.Out)}
+	if d.counts, err = openBackend(cfg, d.log); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, counts.close())
+			err = errors.Join(err, d.counts.close())
 		}
 	}()
-	engine, err := policy.NewEngine(cfg.Policy, counts.store, policy.Options{Local: counts.local})
-	if err != nil {
-		return nil, nil, err
+	if d.first, err = prepare(ctx, cfg, sum, d.counts, nil); err != nil {
+		return nil, err
 	}
+	counter := telemetry.New(telemetry.Options{
+		Engine: d.first.engine, Store: d.counts.stats, Shared: d.counts.shared, Log: d.log, Version: version(),
+	})
 	options := gateway.Options{
-		InForce: gateway.InForce{Server: cfg.Server, Engine: engine},
-		Telemetry: telemetry.New(telemetry.Options{
-			Engine: engine, Store: counts.stats, Shared: counts.shared, Log: log, Version: version(),
-		}),
-		Shared:     counts.shared,
-		Log:        log,
+		InForce:    d.first.inForce(),
+		Telemetry:  counter,
+		Shared:     d.counts.shared,
+		Log:        d.log,
 		DrainDelay: c.DrainDelay,
 	}
-	access := gateway.NewLogBuffer(std.Out)
 	if c.AccessLog {
-		options.Access = c.logHandler(access)
+		options.Access = c.logHandler(d.access)
 	}
-	if g, err = gateway.New(options); err != nil {
-		return nil, nil, err
+	if d.gateway, err = gateway.New(options); err != nil {
+		d.first.stop()
+		return nil, err
 	}
-	for _, w := range cfg.Warnings {
-		log.Warn(w.Text, "code", w.Code, "hint", w.Hint, "line", w.Line)
+	tellWarnings(d.log, cfg.Warnings, nil)
+	if sum != "" {
+		d.reloader = newReloader(c, d.first, d.counts, d.gateway, counter, d.log)
 	}
-	pacing, paced := context.WithCancel(context.Background())
-	var pacer sync.WaitGroup
-	pacer.Go(func() { gateway.PaceCollector(pacing) })
-	return g, func() error {
-		paced()
-		pacer.Wait()
-		end, cancel := context.WithTimeout(context.Background(), repayAtEnd)
-		defer cancel()
-		if err := engine.Repay(end); err != nil {
-			log.Warn("what quotas spent while the store failed is not charged to it", "error", err)
-		}
-		return errors.Join(counts.close(), access.Flush())
-	}, nil
+	return d, nil
+}
+
+// run serves until the context ends, and closes all.
+func (d *daemon) run(ctx context.Context) error {
+	beside, end := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { gateway.PaceCollector(beside) })
+	if d.reloader != nil {
+		running.Go(func() { d.reloader.run(beside) })
+	}
+	err := d.gateway.Run(ctx)
+	end()
+	running.Wait()
+	last := d.first
+	if d.reloader != nil {
+		last = d.reloader.is
+	}
+	last.stop()
+	repaying, cancel := context.WithTimeout(context.Background(), repayAtEnd)
+	defer cancel()
+	if err := last.engine.Repay(repaying); err != nil {
+		d.log.Warn("what quotas spent while the store failed is not charged to it", "error", err)
+	}
+	return errors.Join(err, d.counts.close(), d.access.Flush())
 }
 
 func (c *serveCmd) logHandler(w io.Writer) slog.Handler {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,23 +26,59 @@ type backend struct {
 	stats func() telemetry.StoreStats
 	// shared is nil for a store that this process has to itself.
 	shared func() telemetry.SharedStats
+	secret *secretKeeper
 	close  func() error
 }
 
-// openBackend opens the store that the policy names, and gives the policy its
-// secret. Stores are known by name here alone.
-func openBackend(ctx context.Context, cfg *config.Config, log *slog.Logger) (*backend, error) {
+// openBackend opens the store that the policy names. Stores are known by name
+// here alone.
+func openBackend(cfg *config.Config, log *slog.Logger) (*backend, error) {
 	if cfg.Store.Redis != nil {
-		return openRedis(ctx, cfg, log)
-	}
-	if err := cfg.LoadSecret(); err != nil {
-		return nil, err
+		return openRedis(cfg, log)
 	}
 	store, err := openMemory(cfg, log)
 	if err != nil {
 		return nil, err
 	}
-	return &backend{store: store, stats: func() telemetry.StoreStats { return statsOf(store) }, close: store.Close}, nil
+	return &backend{
+		store: store, stats: func() telemetry.StoreStats { return statsOf(store) },
+		secret: &secretKeeper{agree: agreeAlone, log: log}, close: store.Close,
+	}, nil
+}
+
+// A secretKeeper gives policies their secret: the first one's for as long as the
+// process lives, since what is counted is counted under it.
+type secretKeeper struct {
+	agree func(ctx context.Context, mine []byte) ([]byte, error)
+	log   *slog.Logger
+	key   []byte // nil until a policy needs it
+}
+
+// give gives a policy the secret. It is called by one goroutine at a time.
+func (k *secretKeeper) give(ctx context.Context, cfg *config.Config) error {
+	return cfg.ShareSecret(func(mine []byte) ([]byte, error) {
+		if k.key != nil {
+			if mine != nil && !bytes.Equal(mine, k.key) {
+				k.log.Warn("the secret file holds another secret than is in force: restart to apply, which makes every client a new one", "file", cfg.SecretFile)
+			}
+			return k.key, nil
+		}
+		key, err := k.agree(ctx, mine)
+		if err == nil {
+			k.key = key
+		}
+		return key, err
+	})
+}
+
+// agreeAlone is the secret of who shares it with nobody.
+func agreeAlone(_ context.Context, mine []byte) ([]byte, error) {
+	if mine != nil {
+		return mine, nil
+	}
+	key := make([]byte, 32)
+	rand.Read(key) // never fails
+	return key, nil
 }
 
 func openMemory(cfg *config.Config, log *slog.Logger) (*memstore.Store, error) {
@@ -49,7 +87,7 @@ func openMemory(cfg *config.Config, log *slog.Logger) (*memstore.Store, error) {
 	})
 }
 
-func openRedis(ctx context.Context, cfg *config.Config, log *slog.Logger) (*backend, error) {
+func openRedis(cfg *config.Config, log *slog.Logger) (*backend, error) {
 	c := cfg.Store.Redis
 	if err := cfg.LoadPasswords(); err != nil {
 		return nil, err
@@ -69,13 +107,14 @@ func openRedis(ctx context.Context, cfg *config.Config, log *slog.Logger) (*back
 		return nil, errors.Join(err, local.Close())
 	}
 	s := &secretary{store: store, log: log, address: c.Address}
-	b := &backend{
+	return &backend{
 		store: store, local: local,
 		stats: func() telemetry.StoreStats {
 			all := statsOf(local)
 			all.ClockFaults += store.Stats().ClockFaults
 			return all
 		},
+		secret: &secretKeeper{agree: s.agree, log: log},
 		shared: func() telemetry.SharedStats { return sharedStatsOf(store) },
 		close: func() error {
 			s.close()
@@ -83,11 +122,7 @@ func openRedis(ctx context.Context, cfg *config.Config, log *slog.Logger) (*back
 			client.Close()
 			return errors.Join(err, local.Close())
 		},
-	}
-	if err := cfg.ShareSecret(func(mine []byte) ([]byte, error) { return s.agree(ctx, mine) }); err != nil {
-		return nil, errors.Join(err, b.close())
-	}
-	return b, nil
+	}, nil
 }
 
 // A secretary sees that all instances have the same secret.

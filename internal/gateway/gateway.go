@@ -117,6 +117,13 @@ func (g *Gateway) MetricsAddr() net.Addr {
 	return g.admin.listener.Addr()
 }
 
+func (g *Gateway) metricsText() string {
+	if g.admin == nil {
+		return "off"
+	}
+	return g.MetricsAddr().String()
+}
+
 // Run serves until the context ends and then drains: nil if all went well, also
 // when the drain timeout cut requests off or Close was called. It returns when its servers have ended.
 func (g *Gateway) Run(ctx context.Context) error {
@@ -132,7 +139,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		serving++
 		go func() { ended <- g.admin.serve() }()
 	}
-	g.log.Info("serving", "listen", g.Addr().String(), "upstream", g.o.Server.Upstream.Redacted())
+	g.log.Info("serving", "listen", g.Addr().String(), "metrics", g.metricsText(), "upstream", g.o.Server.Upstream.Redacted())
 
 	var err error
 	select {

@@ -68,6 +68,9 @@ func (f *InForce) engines() []*policy.Engine {
 	return []*policy.Engine{f.Engine, f.SelfService.limit}
 }
 
+// InForce is what new requests are served by now.
+func (g *Gateway) InForce() InForce { return g.reign.Load().InForce }
+
 // Replace puts something else in force: requests that begin from now on are
 // served by it, those in flight end by what was before. What cannot change while
 // the gateway runs stays as it is; restart names it, in the words of policy files.

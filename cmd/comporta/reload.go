@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/comporta/comporta/config"
+	"github.com/comporta/comporta/internal/gateway"
+	"github.com/comporta/comporta/internal/telemetry"
+)
+
+// A reloader puts files that have changed in force while the gateway runs. It is
+// used by one goroutine.
+type reloader struct {
+	command   *serveCmd
+	counts    *backend
+	gateway   *gateway.Gateway
+	telemetry *telemetry.Telemetry
+	log       *slog.Logger
+
+	asks     chan os.Signal
+	changing sync.Mutex        // held by who changes what is in force
+	is       *setup            // in force
+	sums     map[string]string // of the files as they were looked at last
+	said     map[string]string // what was last said against them
+}
+
+func newReloader(c *serveCmd, first *setup, counts *backend, g *gateway.Gateway, t *telemetry.Telemetry, log *slog.Logger) *reloader {
+	r := &reloader{
+		command: c, counts: counts, gateway: g, telemetry: t, log: log,
+		asks: make(chan os.Signal, 1), is: first, sums: map[string]string{first.cfg.File: first.sum}, said: make(map[string]string),
+	}
+	for _, f := range first.files {
+		r.sums[f.name] = f.sum
+	}
+	signal.Notify(r.asks, syscall.SIGHUP)
+	return r
+}
+
+// run looks at the files when they change, and on SIGHUP, until the context ends.
+func (r *reloader) run(ctx context.Context) {
+	defer signal.Stop(r.asks)
+	w := newWatcher(r.log)
+	var telling sync.WaitGroup
+	telling.Go(w.run)
+	defer telling.Wait()
+	defer w.close()
+	w.follow(r.files())
+	r.look(ctx, false) // what has changed since it was read
+	gather(ctx, w.changes, r.asks, func(asked bool) {
+		r.look(ctx, asked)
+		w.follow(r.files())
+	})
+}
+
+// files are those that are looked at.
+func (r *reloader) files() []string {
+	files := []string{r.is.cfg.File}
+	for _, f := range r.is.files {
+		files = append(files, f.name)
+	}
+	return files
+}
+
+// look puts in force what has changed. Whoever asked is told where nothing has.
+func (r *reloader) look(ctx context.Context, asked bool) {
+	changed := r.lookAtPolicy(ctx, asked)
+	for _, f := range r.is.files {
+		changed = r.lookBeside(ctx, f, asked) || changed
+	}
+	if asked && !changed {
+		r.log.Info("asked to reload: no file has changed", "hash", short(r.is.sum))
+	}
+}
+
+// lookAtPolicy reports whether the policy file has changed.
+func (r *reloader) lookAtPolicy(ctx context.Context, asked bool) bool {
+	file := r.is.cfg.File
+	sum, err := sumOf(file)
+	if err == nil && sum == r.sums[file] && !(asked && r.said[file] != "") {
+		return false
+	}
+	r.sums[file] = sum
+	switch {
+	case err == nil && sum == r.is.sum:
+		r.right(file)
+		r.log.Info("the policy file is what is in force again", "file", file, "hash", short(sum))
+		return true
+	case err == nil:
+		err = r.replace(ctx, sum)
+	}
+	if err != nil {
+		r.wrong(file, err, asked)
+	}
+	return true
+}
+
+// replace puts the policy file, whose sum was taken before, in force as it now is.
+func (r *reloader) replace(ctx context.Context, sum string) error {
+	cfg, err := config.Load(r.is.cfg.File)
+	if err != nil {
+		return err
+	}
+	if err := r.command.adjust(cfg); err != nil {
+		return err
+	}
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	next, err := prepare(ctx, cfg, sum, r.counts, r.is)
+	if err != nil {
+		return err
+	}
+	restart, err := r.gateway.Replace(next.inForce())
+	if err != nil {
+		next.stop()
+		return err
+	}
+	before := r.is
+	before.stop()
+	r.is = next
+	r.right(cfg.File)
+	r.telemetry.Reloaded(true)
+	r.log.Info("the policy was reloaded", "hash", short(sum), "before", short(before.sum))
+	if restart = append(restart, keepFixed(before.cfg, cfg)...); len(restart) > 0 {
+		r.log.Warn("restart to apply: some words cannot change while the gateway runs", "words", strings.Join(restart, ", "))
+	}
+	tellWarnings(r.log, cfg.Warnings, before.cfg.Warnings)
+	for _, f := range next.files {
+		r.sums[f.name] = f.sum
+		r.right(f.name)
+	}
+	return nil
+}
+
+// keepFixed keeps what the process cannot change beside its gateway, and names it.
+func keepFixed(is, next *config.Config) (restart []string) {
+	if !sameStore(&is.Store, &next.Store) {
+		restart = append(restart, "store")
+	}
+	if is.SecretFile != next.SecretFile {
+		restart = append(restart, "secret_file")
+	}
+	next.Store, next.SecretFile = is.Store, is.SecretFile
+	return restart
+}
+
+// sameStore says whether two policies keep their counts alike.
+func sameStore(a, b *config.Store) bool {
+	if a.MaxKeys != b.MaxKeys || a.MaxLogBytes != b.MaxLogBytes || a.Save != b.Save || (a.Redis == nil) != (b.Redis == nil) {
+		return false
+	}
+	return a.Redis == nil || a.Redis.Address.String() == b.Redis.Address.String() &&
+		a.Redis.PasswordFile == b.Redis.PasswordFile && a.Redis.SentinelPasswordFile == b.Redis.SentinelPasswordFile &&
+		a.Redis.Timeout == b.Redis.Timeout && a.Redis.Prefix == b.Redis.Prefix && a.Redis.MaxKnown == b.Redis.MaxKnown
+}
+
+// lookBeside reads a file beside the policy again, and reports whether it has changed.
+func (r *reloader) lookBeside(ctx context.Context, f besides, asked bool) bool {
+	sum, err := sumOf(f.name)
+	if err == nil && sum == r.sums[f.name] && !(asked && r.said[f.name] != "") {
+		return false
+	}
+	r.sums[f.name] = sum
+	if err == nil {
+		err = f.load(ctx)
+	}
+	if err != nil {
+		r.wrong(f.name, err, asked)
+		return true
+	}
+	r.right(f.name)
+	r.telemetry.Reloaded(true)
+	r.log.Info("a file was reloaded", "file", f.name)
+	return true
+}
+
+// wrong says, once, that a file cannot be used as it now is.
+func (r *reloader) wrong(file string, err error, asked bool) {
+	lines := problemsOf(file, err)
+	text := strings.Join(lines, "\n")
+	if r.said[file] == text && !asked {
+		return
+	}
+	r.said[file] = text
+	r.telemetry.Reloaded(false)
+	why := lines[0]
+	if len(lines) > 1 {
+		why = fmt.Sprintf("%s (and %d more problems)", why, len(lines)-1)
+	}
+	r.gateway.Trouble(file, why)
+	r.log.Error("a changed file cannot be used: what was before stays in force", "file", file, "hash", short(r.is.sum), "problems", lines)
+}
+
+// right takes back what was said against a file.
+func (r *reloader) right(file string) {
+	delete(r.said, file)
+	r.gateway.Trouble(file, "")
+}
+
+// problemsOf is what is wrong with a file, one problem a line.
+func problemsOf(file string, err error) []string {
+	var problems config.Problems
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &problems):
+		lines := make([]string, len(problems))
+		for i := range problems {
+			lines[i] = fmt.Sprint(problems[i])
+		}
+		return lines
+	case errors.As(err, &path):
+		return []string{fmt.Sprintf("cannot read %s: %v", file, path.Err)}
+	}
+	return strings.Split(err.Error(), "\n")
+}
+
+// tellWarnings logs warnings about a policy that were not told already.
+func tellWarnings(log *slog.Logger, warnings, told []config.Problem) {
+	for _, w := range warnings {
+		if !slices.ContainsFunc(told, func(t config.Problem) bool { return t.Code == w.Code && t.Text == w.Text }) {
+			log.Warn(w.Text, "code", w.Code, "hint", w.Hint, "line", w.Line)
+		}
+	}
+}
+
+// sumOf is the SHA-256 of a file, in hex.
+func sumOf(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// short is as much of a sum as tells files apart.
+func short(sum string) string { return sum[:min(12, len(sum))] }

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/comporta/comporta/internal/redistest"
+)
+
+// A fileServed is comporta serve in this process, on a policy file that tests change.
+type fileServed struct {
+	*served
+	file, url, metrics string
+}
+
+// serveFile serves a policy, which is without its server, in front of an API that
+// says hello.
+func serveFile(t *testing.T, policy string) *fileServed {
+	t.Helper()
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") }))
+	t.Cleanup(up.Close)
+	s := &fileServed{file: filepath.Join(t.TempDir(), "policy.yaml")}
+	s.write(t, up.URL, policy)
+	s.served = serve(t, "-c", s.file, "--log", "json")
+	var serving struct{ Listen, Metrics string }
+	if err := json.Unmarshal([]byte(s.logged(t, `"msg":"serving"`)), &serving); err != nil {
+		t.Fatal(err)
+	}
+	s.url, s.metrics = "http://"+serving.Listen, "http://"+serving.Metrics
+	return s
+}
+
+// write puts a policy into the file as editors do.
+func (s *fileServed) write(t *testing.T, upstream, policy string) {
+	t.Helper()
+	write(t, s.file+".new", fmt.Sprintf("server: {upstream: %q}\n%s", upstream, policy))
+	rename(t, s.file+".new", s.file)
+}
+
+// await is the nth line of the log that has a text.
+func (s *fileServed) await(t *testing.T, text string, nth int) (found string) {
+	t.Helper()
+	redistest.Until(t, 20*time.Second, func() error {
+		seen := 0
+		for line := range strings.Lines(s.errs.String()) {
+			if strings.Contains(line, text) {
+				if seen++; seen == nth {
+					found = line
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("no line with %q for the time no. %d:\n%s", text, nth, &s.errs)
+	})
+	return found
+}
+
+// fetch is a path's answer.
+func fetch(t *testing.T, url string) (*http.Response, string) {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(text)
+}
+
+// full is the limit that answers tell.
+func (s *fileServed) full(t *testing.T) string {
+	t.Helper()
+	res, _ := fetch(t, s.url)
+	return res.Header.Get("RateLimit-Limit")
+}
+
+func TestAChangedFileIsPutInForce(t *testing.T) {
+	s := serveFile(t, "limits:\n  - {name: a, per: address, limit: 100/h}\n")
+	up := upstreamIn(t, s.file)
+	res, _ := fetch(t, s.url)
+	if res.Header.Get("RateLimit-Limit") != "100" || res.Header.Get("RateLimit-Remaining") != "99" {
+		t.Fatalf("at first: %v", res.Header)
+	}
+	s.write(t, up, "limits:\n  - {name: a, per: address, limit: 200/h}\n")
+	s.await(t, "the policy was reloaded", 1)
+	if res, _ := fetch(t, s.url); res.Header.Get("RateLimit-Limit") != "200" || res.Header.Get("RateLimit-Remaining") != "198" {
+		t.Errorf("what is used stays: %v", res.Header)
+	}
+	sum, err := sumOf(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, metrics := fetch(t, s.metrics+"/metrics")
+	for _, line := range []string{
+		`comporta_config_reloads_total{result="applied"} 1`, `comporta_config_info{hash="` + short(sum) + `"} 1`,
+		"comporta_config_last_reload_successful 1", `comporta_decisions_total{decision="allowed",limit="a"} 2`,
+	} {
+		if !strings.Contains(metrics, "\n"+line+"\n") {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
+	if strings.Count(metrics, "comporta_config_info{") != 1 {
+		t.Error("one policy is in force")
+	}
+}
+
+func TestABadFileChangesNothing(t *testing.T) {
+	const good = "limits:\n  - {name: a, per: address, limit: 100/h}\n"
+	s := serveFile(t, good)
+	up := upstreamIn(t, s.file)
+	sum, err := sumOf(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write(t, up, "limits:\n  - {name: a, per: adress, limit: 200/h}\n  - {name: b, per: address, limit: 5/fortnight}\n")
+	line := s.await(t, "a changed file cannot be used", 1)
+	var told struct {
+		Hash     string
+		Problems []string
+	}
+	if err := json.Unmarshal([]byte(line), &told); err != nil || told.Hash != short(sum) || len(told.Problems) != 2 {
+		t.Errorf("%v: %s", err, line)
+	}
+	if s.full(t) != "100" {
+		t.Error("a bad file changed what is in force")
+	}
+	res, ready := fetch(t, s.metrics+"/readyz")
+	if res.StatusCode != http.StatusOK || !strings.Contains(ready, "config: "+s.file+":3:") || !strings.Contains(ready, "1 more") || !strings.Contains(ready, short(sum)+" stays in force") {
+		t.Errorf("%d %s", res.StatusCode, ready)
+	}
+	_, metrics := fetch(t, s.metrics+"/metrics")
+	for _, line := range []string{
+		`comporta_config_reloads_total{result="failed"} 1`, `comporta_config_info{hash="` + short(sum) + `"} 1`, "comporta_config_last_reload_successful 0",
+	} {
+		if !strings.Contains(metrics, "\n"+line+"\n") {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
+
+	s.ask(t) // says it again to whoever asks
+	s.await(t, "a changed file cannot be used", 2)
+
+	s.write(t, up, good)
+	s.await(t, "is what is in force again", 1)
+	if _, ready := fetch(t, s.metrics+"/readyz"); ready != "ready\n" {
+		t.Errorf("after all is well: %s", ready)
+	}
+}
+
+func TestWhatCannotChangeIsTold(t *testing.T) {
+	s := serveFile(t, "limits:\n  - {name: a, per: address, limit: 100/h}\n")
+	up := upstreamIn(t, s.file)
+	s.write(t, up, "store: {memory: {max_keys: 5}}\nlimits:\n  - {name: a, per: address, limit: 200/h}\n")
+	line := s.await(t, "restart to apply", 1)
+	if !strings.Contains(line, `"words":"store"`) {
+		t.Error(line)
+	}
+	if s.full(t) != "200" {
+		t.Error("all else is applied")
+	}
+	s.ask(t)
+	s.await(t, "no file has changed", 1)
+}
+
+// ask sends SIGHUP, for which the gateway listens by now.
+func (s *fileServed) ask(t *testing.T) {
+	t.Helper()
+	if err := syscall.Kill(syscall.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// upstreamIn is the upstream that a policy file names.
+func upstreamIn(t *testing.T, file string) string {
+	t.Helper()
+	cfg, err := load(file, &streams{Err: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg.Server.Upstream.String()
+}
