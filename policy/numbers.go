@@ -58,17 +58,17 @@ func (c *compiler) compileNumbers(l *Limit, said comporta.Limit, from string) *n
 	return &numbers{rule: rule, from: from, unlimited: said.Unlimited, spare: s}
 }
 
-// merge is a limit with other numbers: those replace its whole expression, burst
-// included; how it decides stays.
-func merge(l, said comporta.Limit) comporta.Limit {
-	merged := l
+// With is the limit with other numbers, a plan's or an override's: those replace
+// its whole expression, burst included; how it decides stays.
+func (l *Limit) With(said comporta.Limit) comporta.Limit {
+	merged := l.Limit
 	merged.Limit, merged.Window, merged.Burst, merged.Unlimited = said.Limit, said.Window, said.Burst, said.Unlimited
 	if said.Unlimited {
 		merged.MaxWait, merged.Stagger, merged.Lease, merged.Calendar = 0, false, nil, nil
 		merged.Charge = comporta.Admitted
-	} else if said.Calendar != nil && l.Calendar != nil && said.Calendar.Period != l.Calendar.Period {
+	} else if said.Calendar != nil && l.Limit.Calendar != nil && said.Calendar.Period != l.Limit.Calendar.Period {
 		zoned := *said.Calendar
-		zoned.Zone = l.Calendar.Zone
+		zoned.Zone = l.Limit.Calendar.Zone
 		merged.Calendar = &zoned
 	}
 	return merged
@@ -97,7 +97,7 @@ func (c *compiler) plans(l *Limit) map[string]*numbers {
 			c.wrong(l, "plans", fmt.Errorf("plan %q: %w", name, err))
 			continue
 		}
-		if n := c.compileNumbers(l, merge(l.Limit, said), "plan "+name); n != nil {
+		if n := c.compileNumbers(l, l.With(said), "plan "+name); n != nil {
 			if found == nil {
 				found = make(map[string]*numbers)
 			}
@@ -184,7 +184,7 @@ func (e *Engine) tabulate(overrides []*Override) (*table, []error) {
 				wrong(o, fmt.Errorf("%s: %w", name, err))
 				continue
 			}
-			n := c.compileNumbers(l, merge(l.Limit, said), o.from())
+			n := c.compileNumbers(l, l.With(said), o.from())
 			if n == nil {
 				continue
 			}
