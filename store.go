@@ -70,6 +70,15 @@ type Taker interface {
 	TakeOne(ctx context.Context, key Key, rule *Rule, cost int64) (Decision, error)
 }
 
+// A Resetter is a store that can forget keys.
+type Resetter interface {
+	// Reset makes keys new: their budgets are full. One that the store does not know
+	// is new already. Takes from before may still be settled: that gives nothing back
+	// past a full budget. An error means that some may be as they were; to reset them
+	// again does no harm.
+	Reset(ctx context.Context, keys []Key) error
+}
+
 // ErrSameKey is the error of a step that asks the same key twice.
 var ErrSameKey = errors.New("comporta: the same key twice in one step")
 

@@ -71,8 +71,9 @@ type Store struct {
 }
 
 var (
-	_ comporta.Store = (*Store)(nil)
-	_ comporta.Taker = (*Store)(nil)
+	_ comporta.Store    = (*Store)(nil)
+	_ comporta.Taker    = (*Store)(nil)
+	_ comporta.Resetter = (*Store)(nil)
 )
 
 type counters struct {

@@ -60,8 +60,8 @@ type knownSet struct {
 
 // An answer is a decision with all that says whether it still holds.
 type answer struct {
-	check    uint64 // the other hash
-	rule     *comporta.Rule
+	check    uint64         // the other hash
+	rule     *comporta.Rule // nil where the key was reset since
 	cost     int64
 	replied  int64
 	until    int64 // before which the denial holds; 0 where there is none
@@ -232,7 +232,7 @@ func (k *known) last(key *comporta.Key, now int64) (d comporta.Decision, age tim
 	p.shard.mu.RLock()
 	defer p.shard.mu.RUnlock()
 	a, _ := p.findLocked()
-	if a == nil {
+	if a == nil || a.rule == nil {
 		return comporta.Decision{}, 0, false
 	}
 	return a.decision, a.age(now), true

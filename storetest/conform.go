@@ -23,6 +23,7 @@ func answersAsTheModel(t *testing.T, open Open, how asking) {
 	if how.single && !ok {
 		t.Skip("the store has no TakeOne")
 	}
+	_, resets := store.(comporta.Resetter)
 	var runs atomic.Int64
 	inWorlds(t, func(rt *rapid.T) {
 		w := newWorld(rt, runs.Add(1))
@@ -33,7 +34,7 @@ func answersAsTheModel(t *testing.T, open Open, how asking) {
 		}
 		clock.Set(rapid.SampledFrom(bases).Draw(rt, "start"))
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
-			switch rapid.SampledFrom([]string{"take", "take", "take", "wait", "wait", "settle", "step back"}).Draw(rt, "act") {
+			switch rapid.SampledFrom([]string{"take", "take", "take", "wait", "wait", "settle", "step back", "reset"}).Draw(rt, "act") {
 			case "take":
 				w.take()
 			case "wait":
@@ -43,6 +44,10 @@ func answersAsTheModel(t *testing.T, open Open, how asking) {
 			case "step back":
 				if seldom(rt, "really") {
 					w.stepBack()
+				}
+			case "reset":
+				if resets && seldom(rt, "really") {
+					w.reset()
 				}
 			}
 		}

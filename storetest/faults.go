@@ -29,6 +29,8 @@ const (
 // [comporta.ErrUnspent], too.
 var ErrFault = errors.New("storetest: injected fault")
 
+var errNoReset = errors.New("storetest: the inner store cannot reset keys")
+
 var errUnspent = fmt.Errorf("%w: %w", ErrFault, comporta.ErrUnspent)
 
 // Faults is a store that fails as its script says. It is safe for concurrent
@@ -36,8 +38,8 @@ var errUnspent = fmt.Errorf("%w: %w", ErrFault, comporta.ErrUnspent)
 type Faults struct {
 	// Store answers what does not fail.
 	Store comporta.Store
-	// Script says how the n-th call fails, counted from 0 over Take, TakeOne and
-	// Settle. It is called under a lock. Nil never fails.
+	// Script says how the n-th call fails, counted from 0 over Take, TakeOne, Settle
+	// and Reset. It is called under a lock. Nil never fails.
 	Script func(n int) Fault
 
 	mu       sync.Mutex
@@ -46,8 +48,9 @@ type Faults struct {
 }
 
 var (
-	_ comporta.Store = (*Faults)(nil)
-	_ comporta.Taker = (*Faults)(nil)
+	_ comporta.Store    = (*Faults)(nil)
+	_ comporta.Taker    = (*Faults)(nil)
+	_ comporta.Resetter = (*Faults)(nil)
 )
 
 // Sequence is a script that is written out; what comes after it goes through.
@@ -98,6 +101,17 @@ func (f *Faults) TakeOne(ctx context.Context, key comporta.Key, rule *comporta.R
 		return f.Store.Take(ctx, []comporta.Take{{Key: key, Rule: rule, Cost: cost}}, out)
 	})
 	return out[0].Decision, err
+}
+
+// Reset is [comporta.Resetter]'s; it is an error where the inner store is none.
+func (f *Faults) Reset(ctx context.Context, keys []comporta.Key) error {
+	return f.call(nil, func([]comporta.Taken) error {
+		store, ok := f.Store.(comporta.Resetter)
+		if !ok {
+			return errNoReset
+		}
+		return store.Reset(ctx, keys)
+	})
 }
 
 // call runs one call as the script says. A lost reply leaves the caller's

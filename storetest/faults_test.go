@@ -82,6 +82,26 @@ func TestFaultsPassOnWhatTheStoreRefuses(t *testing.T) {
 	}
 }
 
+// TestFaultsFailResets: lost, or carried out with its reply lost; and what cannot
+// reset says so.
+func TestFaultsFailResets(t *testing.T) {
+	m := &storetest.Model{Now: time.Now}
+	take := five(t)
+	f := &storetest.Faults{Store: m, Script: storetest.Sequence(storetest.None, storetest.Lost, storetest.LostReply)}
+	if err := f.Take(t.Context(), []comporta.Take{take}, make([]comporta.Taken, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{1, 0} {
+		if err := f.Reset(t.Context(), []comporta.Key{take.Key}); !errors.Is(err, storetest.ErrFault) || m.Len() != want {
+			t.Errorf("reset %d: %v, and %d keys", i, err, m.Len())
+		}
+	}
+	f.Store = struct{ comporta.Store }{m}
+	if err := f.Reset(t.Context(), nil); err == nil {
+		t.Error("a store that cannot reset did")
+	}
+}
+
 func TestRandomFaultsAreTheSameForOneSeed(t *testing.T) {
 	a, b := storetest.Random(7, 3), storetest.Random(7, 3)
 	var counts [3]int

@@ -22,7 +22,10 @@ type Model struct {
 	faults int
 }
 
-var _ comporta.Store = (*Model)(nil)
+var (
+	_ comporta.Store    = (*Model)(nil)
+	_ comporta.Resetter = (*Model)(nil)
+)
 
 // kept is what the model knows of one key: the state and, of a sliding log, the
 // entries.
@@ -65,6 +68,16 @@ func (m *Model) Settle(_ context.Context, settlements []comporta.Settlement, out
 		cell = m.cellLocked(s.Key)
 		s.Rule.Advance(&cell, now, 0, &out[i])
 		m.keepLocked(s.Key, &cell)
+	}
+	return nil
+}
+
+// Reset is [comporta.Resetter]'s.
+func (m *Model) Reset(_ context.Context, keys []comporta.Key) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, key := range keys {
+		delete(m.keys, key)
 	}
 	return nil
 }

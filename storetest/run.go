@@ -18,6 +18,8 @@ type Open func(t *testing.T, now func() time.Time) comporta.Store
 //     clocks that step back, as [Model] does, in every field;
 //   - what no store may run is an error and changes nothing;
 //   - its TakeOne, if it is a [comporta.Taker], answers as its Take;
+//   - its Reset, if it is a [comporta.Resetter], makes the keys new, and no others,
+//     whatever is under way;
 //   - however many ask at once, it admits what one alone would be admitted.
 //
 // The store must have room for a few thousand keys. A failure prints the seed
@@ -38,5 +40,6 @@ func run(t *testing.T, open Open, how asking) {
 	t.Run("keeps a log when its limit changes", func(t *testing.T) { keepsALog(t, open) })
 	t.Run("refuses what no store may run", func(t *testing.T) { refuses(t, open) })
 	t.Run("keeps its own strings", func(t *testing.T) { keepsItsOwnStrings(t, open) })
+	t.Run("resets while many ask", func(t *testing.T) { resetsWhileManyAsk(t, open) })
 	t.Run("admits no more to many at once", func(t *testing.T) { admitsNoMoreToMany(t, open) })
 }
