@@ -45,7 +45,7 @@ var rooms = []room{
 	{name: "internal/doctor", floor: 4, rooms: []string{".", "redisstore"}},
 	{name: "internal/gateway", floor: 5, rooms: []string{".", "identity", "policy", "config", "httplimit", "internal/telemetry"}, guests: []string{"github.com/pires/go-proxyproto"}},
 	{name: "internal/publish", floor: 5, rooms: []string{".", "identity", "policy"}, guests: []string{"github.com/yuin/goldmark"}},
-	{name: "cmd/comporta", floor: 6, rooms: []string{".", "memstore", "redisstore", "redisstore/rueidis", "policy", "config", "internal/doctor", "internal/gateway", "internal/sim", "internal/telemetry"}, guests: []string{"github.com/alecthomas/kong", "github.com/fsnotify/fsnotify", "golang.org/x/term"}},
+	{name: "cmd/comporta", floor: 6, rooms: []string{".", "memstore", "redisstore", "redisstore/rueidis", "policy", "config", "internal/doctor", "internal/gateway", "internal/publish", "internal/sim", "internal/telemetry"}, guests: []string{"github.com/alecthomas/kong", "github.com/fsnotify/fsnotify", "golang.org/x/term"}},
 	{name: "internal/redistest", floor: 0},
 	{name: "internal/chaos", floor: 7, rooms: []string{".", "redisstore", "redisstore/rueidis", "internal/redistest"}, guests: []string{"github.com/Shopify/toxiproxy/v2", "github.com/rs/zerolog"}},
 	{name: "internal/house", floor: 0},
