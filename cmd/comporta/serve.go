@@ -118,12 +118,14 @@ type daemon struct {
 // build wires a gateway from its parts.
 func (c *serveCmd) build(ctx context.Context, cfg *config.Config, sum string, std *streams) (d *daemon, err error) {
 	d = &daemon{log: slog.New(c.logHandler(std.Err)), access: gateway.NewLogBuffer(std.Out)}
-	if d.counts, err = openBackend(cfg, d.log); err != nil {
+	counts, err := openBackend(cfg, d.log)
+	if err != nil {
 		return nil, err
 	}
+	d.counts = counts
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, d.counts.close())
+			err = errors.Join(err, counts.close())
 		}
 	}()
 	if d.first, err = prepare(ctx, cfg, sum, d.counts, nil); err != nil {
