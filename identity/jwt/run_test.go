@@ -62,18 +62,25 @@ func (p *publisher) source(t testing.TB, change func(*Options)) *Source {
 	return s
 }
 
-// run runs the source until the test ends.
-func run(t testing.TB, s *Source) {
+// run runs the source until the test ends or stop is called.
+func run(t testing.TB, s *Source) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		s.Run(ctx)
 	}()
-	t.Cleanup(func() {
+	stop = func() {
 		cancel()
 		<-done
+	}
+	t.Cleanup(stop)
+	until(t, "it runs", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.running
 	})
+	return stop
 }
 
 // until waits for a condition, for a while.
@@ -159,7 +166,7 @@ func TestAnswersThatAreNoKeys(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, 302) }, "redirects are not followed"},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) }, "redirects are not followed"},
 		{"no end", func(w http.ResponseWriter, r *http.Request) {
 			for {
 				if _, err := w.Write(make([]byte, 1<<16)); err != nil {
@@ -269,17 +276,7 @@ func TestNobodyWaitsForever(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.do(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		s.Run(ctx)
-	}()
-	until(t, "running", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.running
-	})
+	stop := run(t, s)
 	impatient, cancel := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup
 	for _, ctx := range []context.Context{t.Context(), impatient} {
@@ -293,7 +290,6 @@ func TestNobodyWaitsForever(t *testing.T) {
 	cancel()
 	stop()
 	waiting.Wait()
-	<-ended
 	refused(t, s, signedWith(t, ours(), "unknown"), errKey)
 }
 

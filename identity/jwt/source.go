@@ -2,7 +2,6 @@ package jwt
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -84,7 +83,7 @@ func (s *Source) Stage(r *identity.Request) identity.Stage {
 		return identity.Look
 	}
 	ring := s.ring.Load()
-	if ring == nil || ring.cache.get(sha256.Sum256([]byte(token))) != nil {
+	if ring == nil || ring.cache.get(digestOf(token)) != nil {
 		return identity.Look
 	}
 	return identity.Credential
@@ -105,7 +104,7 @@ func (s *Source) Prove(ctx context.Context, r *identity.Request) (identity.Who, 
 	if ring == nil {
 		return identity.Who{}, false, errNoKeys
 	}
-	sum := digest(sha256.Sum256([]byte(token)))
+	sum := digestOf(token)
 	if p := ring.cache.get(sum); p != nil {
 		return p.at(s.o.Now())
 	}
