@@ -58,6 +58,7 @@ var testGuests = []string{"github.com/google/go-cmp", "pgregory.net/rapid", "git
 // clocks are the files that may ask the time.
 var clocks = []string{
 	"wait.go", // until a deadline
+	"identity/clock.go",
 	"memstore/clock.go",
 	"redisstore/clock.go",
 	"identity/jwt/clock.go",
