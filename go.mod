@@ -17,6 +17,7 @@ require (
 	github.com/redis/rueidis v1.0.79
 	github.com/rs/zerolog v1.33.0
 	golang.org/x/term v0.45.0
+	golang.org/x/text v0.44.0
 	pgregory.net/rapid v1.3.0
 )
 

@@ -1,5 +1,5 @@
-// Package identity says who is asking: by address, by a header, by a part of
-// the path, or everyone as one.
+// Package identity says who is asking: by address, by an API key, by a header, by
+// a field of the body, by a part of the path, or everyone as one.
 //
 // # The bargain
 //
@@ -15,6 +15,10 @@
 // identity begins with its kind ("address:", "header:x-tenant:", "path:id:",
 // "everyone"), and the hash covers name and value with their lengths: no two
 // different things are ever the same text.
+//
+// Beside the standard library it imports golang.org/x/text: what one name is,
+// however it is spelled, is Unicode's to say (normal forms, full case folding), in
+// tables that the standard library does not have.
 //
 // Sources are immutable and safe for concurrent use; a Request belongs to one
 // goroutine. An identity costs one allocation, its own text.

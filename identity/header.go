@@ -47,12 +47,8 @@ func headerName(name string) (string, error) {
 	if name == "" {
 		return "", errors.New("the header's name is empty")
 	}
-	for i := range len(name) {
-		c := name[i]
-		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
-		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
-			return "", fmt.Errorf("%q is not a header's name: letters, digits and hyphens, as X-API-Key", name)
-		}
+	if !isToken(name) {
+		return "", fmt.Errorf("%q is not a header's name: letters, digits and hyphens, as X-API-Key", name)
 	}
 	return textproto.CanonicalMIMEHeaderKey(name), nil
 }

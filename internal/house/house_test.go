@@ -29,7 +29,7 @@ type room struct {
 
 var rooms = []room{
 	{name: ".", floor: 0},
-	{name: "identity", floor: 0},
+	{name: "identity", floor: 0, guests: []string{"golang.org/x/text"}},
 	{name: "memstore", floor: 1, rooms: []string{"."}},
 	{name: "storetest", floor: 1, rooms: []string{"."}, guests: []string{"pgregory.net/rapid"}},
 	{name: "redisstore", floor: 1, rooms: []string{"."}},
