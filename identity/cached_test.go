@@ -15,8 +15,8 @@ import (
 	"github.com/comporta/comporta/identity"
 )
 
-// source is a source of keys that can be down.
-type source struct {
+// keySource is a source of keys that can be down.
+type keySource struct {
 	mu    sync.Mutex
 	keys  map[[32]byte]identity.Key
 	down  bool
@@ -25,15 +25,15 @@ type source struct {
 
 var errDown = errors.New("the source is down")
 
-func newSource(keys ...identity.Key) *source {
-	s := &source{keys: map[[32]byte]identity.Key{}}
+func newKeySource(keys ...identity.Key) *keySource {
+	s := &keySource{keys: map[[32]byte]identity.Key{}}
 	for _, k := range keys {
 		s.keys[k.Sum] = k
 	}
 	return s
 }
 
-func (s *source) lookup(_ context.Context, sum [32]byte) (identity.Key, bool, error) {
+func (s *keySource) lookup(_ context.Context, sum [32]byte) (identity.Key, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
@@ -56,16 +56,16 @@ func cached(t testing.TB, lookup identity.Lookup, o identity.CachedOptions) *ide
 	return c
 }
 
-// clock is set by hand.
-type clock struct{ now time.Time }
+// handClock is set by hand.
+type handClock struct{ now time.Time }
 
-func newClock() *clock                           { return &clock{time.Unix(1_800_000_000, 0)} }
-func (c *clock) read() time.Time                 { return c.now }
-func (c *clock) wait(d time.Duration)            { c.now = c.now.Add(d) }
-func (c *clock) options() identity.CachedOptions { return identity.CachedOptions{Now: c.read} }
+func newHandClock() *handClock                       { return &handClock{time.Unix(1_800_000_000, 0)} }
+func (c *handClock) read() time.Time                 { return c.now }
+func (c *handClock) wait(d time.Duration)            { c.now = c.now.Add(d) }
+func (c *handClock) options() identity.CachedOptions { return identity.CachedOptions{Now: c.read} }
 
-// finds holds what is answered for a key, after how many calls of the source in all.
-func finds(t *testing.T, c *identity.Cached, s *source, secret, id string, calls int) {
+// answers holds what is answered for a key, after how many calls of the source in all.
+func answers(t *testing.T, c *identity.Cached, s *keySource, secret, id string, calls int) {
 	t.Helper()
 	k, is, err := c.Find(t.Context(), sumOf(secret))
 	if err != nil || is != (id != "") || k.ID != id || is && k.Sum != sumOf(secret) {
@@ -77,27 +77,27 @@ func finds(t *testing.T, c *identity.Cached, s *source, secret, id string, calls
 }
 
 func TestWhatTheSourceSaidIsRemembered(t *testing.T) {
-	s, now := newSource(keyOf("acme", "pro", "k")), newClock()
+	s, now := newKeySource(keyOf("acme", "pro", "k")), newHandClock()
 	c := cached(t, s.lookup, now.options())
 	if c.Known(sumOf("k")) {
 		t.Error("known before it was asked for")
 	}
-	finds(t, c, s, "k", "acme", 1)
-	finds(t, c, s, "x", "", 2)
+	answers(t, c, s, "k", "acme", 1)
+	answers(t, c, s, "x", "", 2)
 	now.wait(identity.DefaultUnknownTTL - 1)
-	finds(t, c, s, "x", "", 2)
+	answers(t, c, s, "x", "", 2)
 	now.wait(1)
 	if c.Known(sumOf("x")) || !c.Known(sumOf("k")) {
 		t.Error("what is remembered is not as long as it should be")
 	}
 	s.keys[sumOf("x")] = keyOf("new", "", "x")
-	finds(t, c, s, "x", "new", 3)
+	answers(t, c, s, "x", "new", 3)
 	now.wait(identity.DefaultKeyTTL - identity.DefaultUnknownTTL - 1)
-	finds(t, c, s, "k", "acme", 3)
+	answers(t, c, s, "k", "acme", 3)
 	now.wait(1)
 	delete(s.keys, sumOf("k"))
-	finds(t, c, s, "k", "", 4)
-	finds(t, c, s, "k", "", 4)
+	answers(t, c, s, "k", "", 4)
+	answers(t, c, s, "k", "", 4)
 	if got, want := c.Stats(), (identity.CachedStats{Known: 1, Unknown: 1, Asked: 4}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -105,7 +105,7 @@ func TestWhatTheSourceSaidIsRemembered(t *testing.T) {
 
 func TestWhatHoldsWhileTheSourceIsDown(t *testing.T) {
 	for on, known := range map[identity.OnLookupError]string{identity.Stale: "acme", identity.Unknown: "", identity.Refuse: "503"} {
-		s, now := newSource(keyOf("acme", "pro", "k"), keyOf("late", "", "l")), newClock()
+		s, now := newKeySource(keyOf("acme", "pro", "k"), keyOf("late", "", "l")), newHandClock()
 		o := now.options()
 		o.OnError = on
 		c := cached(t, s.lookup, o)
@@ -151,12 +151,12 @@ func TestWhatHoldsWhileTheSourceIsDown(t *testing.T) {
 
 // A source that is down is tried once a second, whatever is asked for.
 func TestASourceThatIsDownIsLeftAlone(t *testing.T) {
-	s, now := newSource(keyOf("acme", "", "k")), newClock()
+	s, now := newKeySource(keyOf("acme", "", "k")), newHandClock()
 	c := cached(t, s.lookup, now.options())
-	finds(t, c, s, "k", "acme", 1)
+	answers(t, c, s, "k", "acme", 1)
 	s.down = true
 	for i := range 1000 {
-		finds(t, c, s, fmt.Sprint("random", i), "", min(i, 4)+2)
+		answers(t, c, s, fmt.Sprint("random", i), "", min(i, 4)+2)
 	}
 	if unknown := sumOf("never asked for"); !c.Known(unknown) {
 		t.Error("it would be asked")
@@ -164,15 +164,15 @@ func TestASourceThatIsDownIsLeftAlone(t *testing.T) {
 	for i := range 10 {
 		now.wait(time.Second)
 		for j := range 10 {
-			finds(t, c, s, fmt.Sprint("random", i, j), "", 7+i)
+			answers(t, c, s, fmt.Sprint("random", i, j), "", 7+i)
 		}
 	}
 	now.wait(identity.DefaultKeyTTL)
-	finds(t, c, s, "k", "acme", 17)
+	answers(t, c, s, "k", "acme", 17)
 	s.down = false
 	now.wait(time.Second)
-	finds(t, c, s, "x", "", 18)
-	finds(t, c, s, "y", "", 19) // all is well
+	answers(t, c, s, "x", "", 18)
+	answers(t, c, s, "y", "", 19) // all is well
 }
 
 // An attacker's random keys cost the source one call each, are remembered within
@@ -182,24 +182,24 @@ func TestRandomKeysPushOutNobody(t *testing.T) {
 	if raced {
 		random = 10_000
 	}
-	s, now := newSource(keyOf("acme", "pro", "k")), newClock()
+	s, now := newKeySource(keyOf("acme", "pro", "k")), newHandClock()
 	o := now.options()
 	o.Max = most
 	c := cached(t, s.lookup, o)
-	finds(t, c, s, "k", "acme", 1)
+	answers(t, c, s, "k", "acme", 1)
 	for i := range random {
-		finds(t, c, s, fmt.Sprint("random", i), "", i+2)
+		answers(t, c, s, fmt.Sprint("random", i), "", i+2)
 		if got := c.Stats(); got.Known != 1 || got.Unknown > most {
 			t.Fatalf("%+v", got)
 		}
 	}
 	for i := random - most; i < random; i++ {
-		finds(t, c, s, fmt.Sprint("random", i), "", random+1)
+		answers(t, c, s, fmt.Sprint("random", i), "", random+1)
 	}
-	finds(t, c, s, "k", "acme", random+1)
+	answers(t, c, s, "k", "acme", random+1)
 
 	// By the default bound, all of them are asked for once in their time.
-	s = newSource()
+	s = newKeySource()
 	c = cached(t, s.lookup, now.options())
 	for range 2 {
 		for i := range random {
@@ -336,7 +336,7 @@ func TestASourceThatPanics(t *testing.T) {
 
 func TestCachedOptionsThatAreNone(t *testing.T) {
 	for _, o := range []identity.CachedOptions{{TTL: -1}, {UnknownTTL: -1}, {Timeout: -1}, {Max: -1}, {OnError: 3}} {
-		if _, err := identity.NewCached(newSource().lookup, o); err == nil {
+		if _, err := identity.NewCached(newKeySource().lookup, o); err == nil {
 			t.Errorf("%+v is taken", o)
 		}
 	}
@@ -344,7 +344,7 @@ func TestCachedOptionsThatAreNone(t *testing.T) {
 
 // What is dear is said before: a look-up is a credential until it is remembered.
 func TestStagesOfKeys(t *testing.T) {
-	s := newSource(keyOf("acme", "pro", "k"))
+	s := newKeySource(keyOf("acme", "pro", "k"))
 	a := apiKey(t, everywhere)
 	r := showing("", "X-Api-Key: k")
 	if a.Stage(r) != identity.Look {
@@ -376,8 +376,8 @@ func TestStagesOfKeys(t *testing.T) {
 	}
 }
 
-func newDown() *source {
-	s := newSource()
+func newDown() *keySource {
+	s := newKeySource()
 	s.down = true
 	return s
 }
@@ -414,19 +414,19 @@ func TestCachedUnderTraffic(t *testing.T) {
 }
 
 func BenchmarkCached(b *testing.B) {
-	s := newSource(keyOf("acme", "pro", "sk_live_0123456789012345678901234567890123456789"))
+	s := newKeySource(keyOf("acme", "pro", "sk_live_0123456789012345678901234567890123456789"))
 	a := apiKey(b, everywhere)
 	a.Use(cached(b, s.lookup, identity.CachedOptions{TTL: time.Hour}))
 	r := showing("", "X-Api-Key: sk_live_0123456789012345678901234567890123456789")
 	b.ReportAllocs()
 	for b.Loop() {
-		if a.Stage(r); !shows(a, r) {
+		if a.Stage(r); !showsKey(a, r) {
 			b.Fatal("not shown")
 		}
 	}
 }
 
-func shows(a *identity.APIKey, r *identity.Request) bool {
+func showsKey(a *identity.APIKey, r *identity.Request) bool {
 	_, shown, _ := a.Prove(context.Background(), r)
 	return shown
 }
