@@ -24,6 +24,7 @@ type limit struct {
 	applied                          atomic.Bool
 	watchKeys                        bool // whether one key with most of the traffic is news
 	keys                             sketch
+	clients                          *ranking // nil where there is but one
 }
 
 // book has the limits of one engine. Verdicts of the one before, which are still
@@ -102,6 +103,13 @@ func (t *Telemetry) open(b, before *book, e *policy.Engine, policys bool) {
 		// What the engine put beside the policy's limits may well stay idle.
 		written := policys && slices.Contains(e.Policy().Limits, l)
 		counted.watchKeys = written && l.Per.String() != "everyone"
+		if policys && t.places > 0 && l.Per.String() != "everyone" {
+			counted.clients = before.clients(name)
+			if counted.clients == nil {
+				counted.clients = new(ranking)
+				counted.clients.make(t.places)
+			}
+		}
 		counted.applied.Store(!written || before != nil && before.applied(name))
 		b.limits[l], b.byName[name] = counted, counted
 	}
@@ -129,6 +137,14 @@ func (b *book) applied(name string) bool {
 	return counted != nil && counted.applied.Load()
 }
 
+// clients is the ranking of a limit of that name; nil where there is none.
+func (b *book) clients(name string) *ranking {
+	if b == nil || b.byName[name] == nil {
+		return nil
+	}
+	return b.byName[name].clients
+}
+
 // Observe counts a verdict and the decisions in it.
 func (t *Telemetry) Observe(v *policy.Verdict) {
 	if v.Failed != nil {
@@ -138,10 +154,20 @@ func (t *Telemetry) Observe(v *policy.Verdict) {
 		t.unproved[credentialOf(s)].Inc()
 	}
 	b := t.book.Load()
+	if t.began.Load() == 0 {
+		t.began.CompareAndSwap(0, int64(v.Now))
+	}
 	for i := range v.Applied {
 		a := &v.Applied[i]
-		if l := b.find(a.Limit); l != nil {
-			t.observe(l, v, a)
+		l := b.find(a.Limit)
+		if l == nil {
+			continue
+		}
+		t.observe(l, v, a)
+		if l.watchKeys || l.clients != nil {
+			hash := maphash.String(t.seed, a.Identity)
+			t.watch(l, hash)
+			t.rank(l, v, i, hash)
 		}
 	}
 	if b.seen.Add(1) == neverAfter {
@@ -174,7 +200,11 @@ func (t *Telemetry) observe(l *limit, v *policy.Verdict, a *policy.Applied) {
 		t.log.Warn("a client has used so much of its limit as is warned of", "limit", l.name, "who", cmp.Or(a.Name, a.Identity),
 			"used", a.Decision.Limit-a.Decision.Remaining, "of", a.Decision.Limit)
 	}
-	if l.watchKeys && l.keys.add(maphash.String(t.seed, a.Identity)) {
+}
+
+// watch warns of a key, by its hash, that has most of a limit's traffic.
+func (t *Telemetry) watch(l *limit, hash uint64) {
+	if l.watchKeys && l.keys.add(hash) {
 		t.Warn(OneKey, l.name, fmt.Sprintf("one key had more than half of %d requests in a row: "+
 			"if clients come through a proxy or a balancer, name it as trusted", sketchRound))
 	}

@@ -27,6 +27,9 @@ type Options struct {
 	Log *slog.Logger
 	// Version is the program's, for comporta_build_info.
 	Version string
+	// Top is how many clients each ranking has places for ([Telemetry.Top]); 0 ranks
+	// nobody. 100 take some 100 kB for each limit, and 70 ns of each of its decisions.
+	Top int
 }
 
 // StoreStats are a store's numbers at one moment.
@@ -97,6 +100,10 @@ type Telemetry struct {
 	book     atomic.Pointer[book]
 	config   config
 
+	all    ranking // of clients, over all limits
+	places int
+	began  atomic.Int64 // the instant of the first verdict; 0 before
+
 	seed     maphash.Seed
 	log      *slog.Logger
 	warnings *warnings
@@ -108,7 +115,9 @@ func New(o Options) *Telemetry {
 		registry: prometheus.NewRegistry(),
 		seed:     maphash.MakeSeed(),
 		log:      o.Log,
+		places:   o.Top,
 	}
+	t.all.make(t.places)
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
