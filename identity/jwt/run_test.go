@@ -138,6 +138,23 @@ func TestRotation(t *testing.T) {
 	proves(t, s, signedWith(t, next, "2027"), "alice", "pro")
 }
 
+// Only an unknown kid is a reason to ask.
+func TestKnownKidsAskNobody(t *testing.T) {
+	p := publish(t, set(ecKey(t, &ours().ec.PublicKey, `,"kid":"ec"`)))
+	s := p.source(t, nil)
+	if err := s.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	run(t, s)
+	for _, kid := range []string{`,"kid":"ec"`, ``, `,"kid":""`} {
+		refused(t, s, bearer(sign(t, "RS256", ours().rsa, `{"alg":"RS256"`+kid+`}`, valid("alice"))), errKey)
+	}
+	refused(t, s, signedWith(t, theirs(), "ec"), errSignature)
+	if n := p.asked.Load(); n != 1 {
+		t.Errorf("the URL was asked %d times, want 1", n)
+	}
+}
+
 func TestOldKeysStayWhileTheURLFails(t *testing.T) {
 	p := publish(t, ours().set(t))
 	failures := make(chan error, 100)

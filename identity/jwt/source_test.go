@@ -68,6 +68,18 @@ func TestEveryAlgorithmProvesItsUser(t *testing.T) {
 	}
 }
 
+// The last letter of a signature has bits to spare: were they ignored, one token had
+// sixteen texts.
+func TestATokenHasOneText(t *testing.T) {
+	s := newSource(t, ours().set(t), nil)
+	token := ours().token(t, "EdDSA", valid("alice"))
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	end := len(token) - 1
+	at := strings.IndexByte(letters, token[end])
+	refused(t, s, bearer(token[:end]+letters[at+1:at+2]), errForm)
+	proves(t, s, bearer(token), "alice", "pro")
+}
+
 // A victim and a stranger who names it: what the stranger sends is never the victim's.
 func TestOnlyTheIssuerNamesUsers(t *testing.T) {
 	s := newSource(t, ours().set(t), nil)
