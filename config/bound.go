@@ -12,7 +12,36 @@ import (
 // in any stretch of time as long as its window.
 func boundWords(l *policy.Limit, rule *comporta.Rule) string {
 	said := promise(l, rule)
-	if l.Limit.Charge == comporta.Attempts && !l.Limit.Unlimited && l.Limit.Limit > 0 {
+	switch l.OnLimit {
+	case policy.Mark:
+		said = "refuses nothing, marks what is over: " + said
+	case policy.Demote:
+		said = "refuses nothing, puts after others what is over: " + said
+	}
+	switch {
+	case l.Mode == policy.Shadow:
+		return "in shadow, refuses nothing; if enforced: " + said
+	case l.Mode == policy.Off:
+		return "off, neither counts nor refuses; if enforced: " + said
+	case l.Share > 0:
+		return fmt.Sprintf("enforced for %d%% of the clients, in shadow for the others: %s", l.Share, said)
+	}
+	return said
+}
+
+// promise is what a limit promises where it is enforced.
+func promise(l *policy.Limit, rule *comporta.Rule) string {
+	said := most(l, rule)
+	if l.Limit.Unlimited || l.Limit.Limit == 0 {
+		return said
+	}
+	switch {
+	case l.Limit.Charge == comporta.Failures:
+		said += "; an answer that is no failure gives its units back"
+	case l.Estimate != nil:
+		said += "; beyond that by what answers cost over their estimates"
+	}
+	if l.Limit.Charge == comporta.Attempts {
 		said += "; refused attempts count too"
 	}
 	// A fixed window's bound holds the windows on either side in full: a lease, which
@@ -20,16 +49,10 @@ func boundWords(l *policy.Limit, rule *comporta.Rule) string {
 	if lease := l.Limit.Lease; lease != nil && lease.Most(rule.Full()) > 0 && l.Limit.Algorithm != comporta.FixedWindow {
 		said += "; leases may add up to " + units(l, lease.Most(rule.Full()))
 	}
-	switch l.Mode {
-	case policy.Shadow:
-		return "in shadow, refuses nothing; if enforced: " + said
-	case policy.Off:
-		return "off, neither counts nor refuses; if enforced: " + said
-	}
 	return said
 }
 
-func promise(l *policy.Limit, rule *comporta.Rule) string {
+func most(l *policy.Limit, rule *comporta.Rule) string {
 	n := l.Limit
 	switch {
 	case n.Unlimited:
@@ -60,7 +83,7 @@ func promise(l *policy.Limit, rule *comporta.Rule) string {
 
 // units is a number of units; they have a name only where requests cost not one each.
 func units(l *policy.Limit, n int64) string {
-	if len(l.Cost) == 0 {
+	if len(l.Cost) == 0 && l.CostHeader == nil && l.Estimate == nil {
 		return fmt.Sprint(n)
 	}
 	return count(n, "unit")

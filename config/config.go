@@ -9,6 +9,7 @@ import (
 
 	"github.com/comporta/comporta"
 	"github.com/comporta/comporta/identity"
+	"github.com/comporta/comporta/identity/jwt"
 	"github.com/comporta/comporta/policy"
 )
 
@@ -23,16 +24,32 @@ type Config struct {
 	// SecretFile holds the key of the hashes that stand for what clients sent; ""
 	// when it is kept in memory only. See LoadSecret.
 	SecretFile string
-	Policy     *policy.Policy
+	// MarksFile holds the key that marks are signed with; "" where there are none.
+	// See LoadMarks.
+	MarksFile string
+	Policy    *policy.Policy
+	// APIKey is nil where no client is told by an API key. It knows no key before
+	// LoadKeys, where Keyring names a file; for others it is given what looks them up.
+	APIKey  *identity.APIKey
+	Keyring *Keyring
+	// User is nil where no client is told by a token. Its Load reads UserFile; "" where
+	// the keys are at a URL.
+	User     *jwt.Source
+	UserFile string
 	// SelfService is nil where clients may not ask for their own limits.
 	SelfService *SelfService
 	// Warnings tell of what is allowed and probably not meant, in the order of
 	// their lines; each has a Code.
 	Warnings []Problem
 
+	options   Options
 	addresses addresses
 	secret    *identity.Secret // of all the policy's sources
 	hashes    bool             // a source hashes what clients send
+	sources   sources
+	said      identitiesSaid
+	namings   []naming   // of clients that lists and overrides name
+	overrides []override // with those that have ended
 }
 
 // A Server says where the gateway listens, what stands behind it, and how long

@@ -3,7 +3,9 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"time"
 
+	"github.com/comporta/comporta"
 	"github.com/comporta/comporta/identity"
 	"github.com/comporta/comporta/policy"
 )
@@ -13,6 +15,7 @@ const (
 	defaultBits  = 64
 	defaultOuter = 48
 	defaultTimes = 16
+	maxClaimed   = 16 << 20
 )
 
 // addresses is what a file says of how a client's address is found.
@@ -25,15 +28,16 @@ type addresses struct {
 func (r *reader) identities(n *node) {
 	a := &r.config.addresses
 	*a = addresses{bits: defaultBits}
-	var words map[string]entry
+	var all, words map[string]entry
 	if n != nil {
-		if e, ok := r.mapping(n, "identities", identitiesWords)["address"]; ok {
+		all = r.mapping(n, "identities", identitiesWords)
+		if e, ok := all["address"]; ok {
 			words = r.mapping(e.value, "identities.address", addressWords)
 		}
 	}
 	options := identity.AddressOptions{}
 	if e, ok := words["trusted_proxies"]; ok {
-		a.trusted = r.trusted(e.value)
+		a.trusted = r.trusted(e.value, "trusted_proxies")
 		options.Trusted = a.trusted
 	}
 	if e, ok := words["ipv6_prefix"]; ok {
@@ -62,29 +66,25 @@ func (r *reader) identities(n *node) {
 	}
 	r.config.Policy.Address = source
 	r.config.Policy.IPv6Outer = r.outer(words, a.bits)
+	if e, ok := all["claimed"]; ok {
+		r.claimedBounds(e.value)
+	}
+	if e, ok := all["api_key"]; ok {
+		r.apiKey(e.value)
+	}
+	if e, ok := all["user"]; ok {
+		r.user(e.value)
+	}
 }
 
 // trusted reads ranges of addresses. One that is wrong is an error for the whole
 // file: a list without it would believe fewer proxies, or none, in silence.
-func (r *reader) trusted(n *node) (out []netip.Prefix) {
-	for _, item := range r.several(n, "trusted_proxies") {
-		said, ok := r.text(item, "a trusted proxy", "10.0.0.0/8")
-		if !ok {
-			continue
+func (r *reader) trusted(n *node, what string) (out []netip.Prefix) {
+	for _, item := range r.several(n, what) {
+		if p, ok := r.prefix(item, what, "10.0.0.0/8"); ok {
+			r.warnTrust(item, p)
+			out = append(out, p)
 		}
-		p, err := identity.ParsePrefix(said)
-		if err != nil {
-			wrong, hint := splitHint(err.Error(), "write it like 10.0.0.0/8")
-			r.fault(item, "trusted_proxies: "+wrong, hint)
-			continue
-		}
-		if written, err := netip.ParsePrefix(said); err == nil && written != written.Masked() {
-			r.fault(item, fmt.Sprintf("trusted_proxies: %s has bits set past its prefix", said),
-				fmt.Sprintf("write %v for the range, or %v for the one address", p, written.Addr().Unmap()))
-			continue
-		}
-		r.warnTrust(item, p)
-		out = append(out, p)
 	}
 	return out
 }
@@ -151,4 +151,28 @@ func (r *reader) outer(words map[string]entry, bits int) policy.IPv6Outer {
 		r.fault(at, fmt.Sprintf("ipv6_outer: a prefix of %d is not wider than ipv6_prefix, %d", o.Prefix, bits), "write a smaller prefix, or ipv6_outer: off")
 	}
 	return o
+}
+
+func defaultClaimed() policy.Claimed {
+	return policy.Claimed{MaxBody: identity.MaxBody, NewKeys: comporta.Limit{Limit: 100, Window: time.Minute, Burst: 300}}
+}
+
+// claimedBounds reads what is done at most for identities that nobody proves.
+func (r *reader) claimedBounds(n *node) {
+	c := &r.config.Policy.Claimed
+	words := r.mapping(n, "identities.claimed", claimedWords)
+	if e, ok := words["max_body"]; ok {
+		v, _ := r.size(e.value, "max_body", maxClaimed)
+		c.MaxBody = int(v)
+	}
+	if e, ok := words["new_keys"]; ok {
+		before := len(r.problems)
+		c.NewKeys = r.parsed(e.value, "new_keys", "100/min burst 300", comporta.ParseLimit)
+		if len(r.problems) > before {
+			return
+		}
+		if _, err := c.NewKeys.Compile(); err != nil {
+			r.limitError(err, nil, e.value, "new_keys")
+		}
+	}
 }

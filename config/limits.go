@@ -3,16 +3,12 @@ package config
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/comporta/comporta"
-	"github.com/comporta/comporta/identity"
 	"github.com/comporta/comporta/policy"
 )
-
-const maxCost = comporta.MaxCost
 
 var goodName = regexp.MustCompile(namePattern)
 
@@ -65,17 +61,15 @@ func (r *reader) limit(n *node) *policy.Limit {
 		at.per = e.value
 		l.Per = r.per(e.value, words["match"].value, l.Match)
 	} else {
-		r.fault(n, called(l)+" does not say per whom it counts", "write per: address, {header: …}, {path: …} or everyone")
+		r.fault(n, called(l)+" does not say per whom it counts", "write per: address, or "+perForms+"")
 	}
 	at.numbers = n
 	rule := r.numbers(n, words, l, &at)
 	if r.config.Store.Redis == nil {
 		l.Limit.Lease = nil // what is in this process need not be leased
 	}
-	if e, ok := words["cost"]; ok {
-		at.cost = e.value
-		l.Cost = r.cost(e.value)
-	}
+	at.cost = words["cost"].value
+	r.charges(n, words, l)
 	if e, ok := words["show"]; ok {
 		on := r.boolean(e.value, "show")
 		l.Show = &on
@@ -85,13 +79,15 @@ func (r *reader) limit(n *node) *policy.Limit {
 		said, _ := r.choice(e.value, "mode", "enforce", "shadow", "off")
 		l.Mode = map[string]policy.Mode{"shadow": policy.Shadow, "off": policy.Off}[said]
 	}
+	r.conduct(words, l)
 	if e, ok := words["on_error"]; ok {
 		at.onError = e.value
 		if said := r.onError(e.value); r.config.Store.Redis != nil {
 			l.OnError = said // what is in this process does not fail
 		}
 	}
-	r.details = append(r.details, detail{limit: l, rule: rule, at: at})
+	_, quota := words["quota"]
+	r.details = append(r.details, detail{limit: l, rule: rule, quota: quota, words: words, at: at})
 	return l
 }
 
@@ -100,6 +96,8 @@ func (r *reader) limit(n *node) *policy.Limit {
 type detail struct {
 	limit *policy.Limit
 	rule  *comporta.Rule // nil where the limit is wrong
+	quota bool
+	words map[string]entry
 	at    limitNodes
 }
 
@@ -175,85 +173,6 @@ func (r *reader) pattern(n *node, what string) *policy.Pattern {
 	return p
 }
 
-// per reads whose budget a request is counted against.
-func (r *reader) per(n, match *node, patterns []*policy.Pattern) identity.Source {
-	switch n.kind {
-	case text:
-		switch said, _ := r.choice(n, "per", "address", "everyone"); said {
-		case "address":
-			return r.config.Policy.Address
-		case "everyone":
-			return identity.Everyone{}
-		}
-		return nil
-	case list:
-		r.fault(n, "a list of identities is not built yet", "meanwhile: write one of them, per: address")
-		return nil
-	}
-	if n.kind != mapping || len(n.entries) == 0 {
-		if n.kind == mapping {
-			n = &node{place: n.place} // empty, as good as nothing
-		}
-		r.wrongKind(n, "per", "address, everyone, {header: …} or {path: …}")
-		return nil
-	}
-	words := r.mapping(n, "per", perWords)
-	if len(words) > 1 {
-		r.fault(n, "per names two identities", "write one; another limit can count per the other")
-	}
-	if len(words) != 1 {
-		return nil
-	}
-	if e, ok := words["header"]; ok {
-		return r.perHeader(e.value)
-	}
-	return r.perPath(words["path"].value, n, match, patterns)
-}
-
-func (r *reader) perHeader(n *node) identity.Source {
-	said, ok := r.text(n, "header", "X-Tenant")
-	if !ok {
-		return nil
-	}
-	r.config.hashes = true
-	source, err := identity.NewHeader(said, r.config.secret)
-	if err != nil {
-		wrong, hint := splitHint(err.Error(), "write it like X-API-Key")
-		r.fault(n, wrong, hint)
-		return nil
-	}
-	if source.Name() == r.config.Policy.Address.HeaderName() {
-		r.fault(n, source.Name()+" says which way a request came, not who sent it", "write per: address, and the proxies that may say so in identities.address.trusted_proxies")
-		return nil
-	}
-	return source
-}
-
-// perPath reads the name of a wildcard, which every pattern of the limit must have.
-func (r *reader) perPath(n, per, match *node, patterns []*policy.Pattern) identity.Source {
-	said, ok := r.text(n, "path", "id")
-	if !ok {
-		return nil
-	}
-	r.config.hashes = true
-	source, err := identity.NewPath(said, r.config.secret)
-	if err != nil {
-		wrong, hint := splitHint(err.Error(), "write it like id")
-		r.fault(n, wrong, hint)
-		return nil
-	}
-	if match == nil {
-		r.fault(per, fmt.Sprintf("per {path: %s} has no pattern to take it from", said), fmt.Sprintf("write match: with a pattern that has {%s}, such as \"/items/{%s}\"", said, said))
-		return nil
-	}
-	for _, p := range patterns {
-		if !slices.Contains(p.Wildcards(), said) {
-			r.fault(n, fmt.Sprintf("per {path: %s}: the pattern %q has no {%s}", said, p, said), fmt.Sprintf("name a wildcard of every pattern in match, or write {%s} into this one", said))
-		}
-	}
-	return source
-}
-
 // numbers reads what a limit's rule is made of and compiles it; nil where it
 // does not compile.
 func (r *reader) numbers(n *node, words map[string]entry, l *policy.Limit, at *limitNodes) *comporta.Rule {
@@ -288,7 +207,7 @@ func (r *reader) numbers(n *node, words map[string]entry, l *policy.Limit, at *l
 		l.Limit.MaxWait, _ = r.duration(e.value, "max_wait")
 	}
 	if e, ok := words["charge"]; ok {
-		if said, ok := r.choice(e.value, "charge", "admitted", "attempts"); ok {
+		if said, ok := r.choice(e.value, "charge", "admitted", "attempts", "failures"); ok {
 			l.Limit.Charge, _ = comporta.ParseCharge(said)
 		}
 	}
@@ -341,27 +260,6 @@ func (r *reader) parsed(n *node, what, example string, parse func(string) (compo
 		r.limitError(err, map[string]*node{}, n, what)
 	}
 	return l
-}
-
-// cost reads what requests cost: one number, or numbers by pattern.
-func (r *reader) cost(n *node) (out []policy.Cost) {
-	if n.kind != mapping {
-		if n.kind == number && n.text == "0" {
-			r.fault(n, "a cost of 0 never counts", "write mode: off to count nothing, or a mapping to let some requests through free")
-			return nil
-		}
-		units, _ := r.whole(n, "cost", 1, maxCost)
-		return []policy.Cost{{Units: units}}
-	}
-	if len(n.entries) == 0 {
-		r.fault(n, "cost is an empty mapping", `write cost: {"GET /export": 10}, or leave it out`)
-	}
-	for _, e := range r.once(n) {
-		p := r.pattern(e.key, "cost")
-		units, _ := r.whole(e.value, "cost", 0, maxCost)
-		out = append(out, policy.Cost{Match: p, Units: units})
-	}
-	return out
 }
 
 // preflight reads the limit of CORS preflights; nil is the default one.

@@ -38,7 +38,7 @@ func Quick(q QuickOptions) (*Config, error) {
 	if q.Store != "" {
 		top = append(top, entry{key("store"), &node{kind: mapping, entries: []entry{{key("redis"), given("--store", q.Store)}}}})
 	}
-	c, err := read("", &node{kind: mapping, entries: top})
+	c, err := Options{}.read("", &node{kind: mapping, entries: top})
 	var more Problems
 	if errors.As(err, &more) || len(problems) > 0 {
 		return nil, append(problems, more...)

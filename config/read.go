@@ -25,7 +25,10 @@ const (
 // Load reads a policy file. All that is wrong with it comes at once, as
 // Problems; a file that cannot be read is an error of another kind. It opens no
 // other file and listens nowhere. Names of files in it are relative to it.
-func Load(file string) (*Config, error) {
+func Load(file string) (*Config, error) { return Options{}.Load(file) }
+
+// Load is [Load] with options.
+func (o Options) Load(file string) (*Config, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
@@ -35,7 +38,7 @@ func Load(file string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := Parse(file, data)
+	c, err := o.Parse(file, data)
 	if err != nil {
 		return nil, err
 	}
@@ -50,24 +53,30 @@ func Load(file string) (*Config, error) {
 // Parse is Load of a file's text; name stands for it in problems, and files are
 // relative to its directory. It never panics. It takes at most 256 KiB of text
 // and 5,000 words, the worst of which take a second or two.
-func Parse(name string, data []byte) (*Config, error) {
-	top, problems := readTree(name, data)
+func Parse(name string, data []byte) (*Config, error) { return Options{}.Parse(name, data) }
+
+// Parse is [Parse] with options.
+func (o Options) Parse(name string, data []byte) (*Config, error) {
+	top, problems := readTree(name, data, &policyForm)
 	if problems != nil {
 		problems.sort()
 		return nil, problems
 	}
-	return read(name, top)
+	return o.read(name, top)
 }
 
 // read makes a config of a tree.
-func read(name string, top *node) (*Config, error) {
-	r := &reader{config: &Config{
-		File:   name,
-		Server: defaultServer(),
-		Store:  Store{MaxKeys: defaultKeys, MaxLogBytes: defaultLogBytes},
-		Policy: &policy.Policy{},
-		secret: new(identity.Secret),
+func (o Options) read(name string, top *node) (*Config, error) {
+	r := &reader{options: o, config: &Config{
+		options:     o,
+		File:        name,
+		Server:      defaultServer(),
+		Store:       Store{MaxKeys: defaultKeys, MaxLogBytes: defaultLogBytes},
+		Policy:      &policy.Policy{Claimed: defaultClaimed()},
+		SelfService: defaultSelfService(),
+		secret:      new(identity.Secret), sources: sources{},
 	}}
+	r.config.Policy.Secret = r.config.secret
 	r.file(top)
 	if len(r.problems) > 0 {
 		r.problems.sort()
@@ -94,6 +103,9 @@ func (r *reader) file(top *node) {
 	} else if save := r.config.Store.Save; save != "" {
 		r.config.SecretFile = save + ".secret"
 	}
+	if e, ok := words["self_service"]; ok {
+		r.selfService(e.value)
+	}
 	if e, ok := words["time_zone"]; ok {
 		r.zone(e.value)
 	}
@@ -112,6 +124,15 @@ func (r *reader) file(top *node) {
 		r.limits(e.value)
 		top = e.value
 	}
+	if e, ok := words["plans"]; ok {
+		r.plans(e.value)
+	}
+	if e, ok := words["overrides"]; ok {
+		r.overrides(e.value)
+	}
+	r.marks(words["marks"].value)
+	r.lists(words["allow"].value, words["deny"].value)
+	r.checkPlanNames()
 	r.limitsAt = top
 }
 

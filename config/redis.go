@@ -196,7 +196,7 @@ func (c *Config) LoadPasswords() error {
 			continue
 		}
 		var err error
-		if *p.to, err = readPassword(p.file); err != nil {
+		if *p.to, err = readPassword(p.file, "a password"); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
@@ -205,7 +205,7 @@ func (c *Config) LoadPasswords() error {
 
 // readPassword is the one line of a file. Who else may read the file is not
 // looked at: orchestrators mount theirs for everybody in the container.
-func readPassword(file string) (string, error) {
+func readPassword(file, what string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return "", err
@@ -217,7 +217,7 @@ func readPassword(file string) (string, error) {
 	}
 	password := strings.TrimRight(string(data), "\r\n")
 	if password == "" || strings.ContainsAny(password, "\r\n") {
-		return "", fmt.Errorf("%s is not one line with a password", file)
+		return "", fmt.Errorf("%s is not one line with %s", file, what)
 	}
 	return password, nil
 }

@@ -14,9 +14,12 @@ import (
 
 // A reader goes over a tree, makes the config of it and gathers what is wrong.
 type reader struct {
+	options  Options
 	config   *Config
 	problems Problems
 	details  []detail // of the limits, in order
+
+	plansNamed []*node // by identities, before the plans are read
 
 	// Where warnings go: the list of limits, or the file where it is missing; the preflight limit.
 	limitsAt, preflightAt *node
@@ -75,10 +78,6 @@ func (r *reader) choice(n *node, what string, choices ...string) (string, bool) 
 	}
 	if slices.Contains(choices, n.text) {
 		return n.text, true
-	}
-	if instead := laterValues[n.text]; instead != "" {
-		r.notYet(n, instead)
-		return "", false
 	}
 	hint := "one of " + list
 	if near := nearest(n.text, choices); near != "" {

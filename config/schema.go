@@ -12,6 +12,10 @@ const (
 	sizePattern     = `^[0-9][0-9_]*(KiB|MiB|GiB)$`
 	prefixPattern   = `^[A-Za-z0-9_.:-]{1,64}$`
 	percentPattern  = `^[0-9]+%$`
+	planPattern     = `^[a-z0-9_-]{1,64}$`
+	classPattern    = `^[1-5]xx$`
+	placePattern    = `^[A-Za-z0-9_$-]+(\.[A-Za-z0-9_$-]+)*$`
+	dayPattern      = `^[0-9]{4}-[0-9]{2}-[0-9]{2}$`
 )
 
 var (

@@ -139,7 +139,7 @@ func schemaFits(t *testing.T, name string, data []byte) error {
 	if err := json.Unmarshal(Schema(), &schema); err != nil {
 		t.Fatal(err)
 	}
-	top, problems := readTree(name, data)
+	top, problems := readTree(name, data, &policyForm)
 	if problems != nil {
 		t.Fatal(problems)
 	}

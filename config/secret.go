@@ -41,7 +41,7 @@ func (c *Config) LoadSecret() error {
 // that clients send.
 func (c *Config) ShareSecret(agree func(mine []byte) ([]byte, error)) error {
 	if !c.hashes {
-		return c.secret.Set(newSecret())
+		return errors.Join(c.secret.Set(newSecret()), c.name())
 	}
 	var mine []byte
 	if c.SecretFile != "" {
@@ -54,7 +54,10 @@ func (c *Config) ShareSecret(agree func(mine []byte) ([]byte, error)) error {
 	if err != nil {
 		return err
 	}
-	return c.secret.Set(key)
+	if err := c.secret.Set(key); err != nil {
+		return err
+	}
+	return c.name()
 }
 
 // secretOf is the secret that the file holds; where there is none, one is made.

@@ -53,6 +53,12 @@ func (r *reader) server(n *node) {
 	if e, ok := words["upstream"]; ok {
 		s.Upstream = r.upstream(e.value)
 	}
+	if e, ok := words["proxy_protocol"]; ok {
+		s.ProxyProtocol = r.trusted(e.value, "proxy_protocol")
+	}
+	if e, ok := words["admin"]; ok {
+		s.Admin = r.admin(e.value)
+	}
 	if e, ok := words["tls"]; ok {
 		s.TLS = r.tls(e.value)
 	}
@@ -85,13 +91,19 @@ func (r *reader) hostPort(n *node, what, otherwise string) string {
 
 // warnMetrics warns where health and metrics are told to everybody.
 func (r *reader) warnMetrics(n *node, listen string) {
-	host, _, _ := net.SplitHostPort(listen)
-	addr, err := netip.ParseAddr(host)
-	everywhere := host == "" || err == nil && addr.IsUnspecified()
-	if everywhere || err == nil && addr.IsGlobalUnicast() && !addr.IsPrivate() {
+	if everybody(listen) {
 		r.warn(n, "W-METRICS-PUBLIC", "metrics are told to whoever reaches "+listen+": limits, traffic and load are there to read",
 			"listen on 127.0.0.1 or a private address, or keep strangers out with a firewall")
 	}
+}
+
+// everybody says whether strangers may reach an address: it is every one of the
+// machine's, or a public one. What a name stands for, nobody can see.
+func everybody(listen string) bool {
+	host, _, _ := net.SplitHostPort(listen)
+	addr, err := netip.ParseAddr(host)
+	everywhere := host == "" || err == nil && addr.IsUnspecified()
+	return everywhere || err == nil && addr.IsGlobalUnicast() && !addr.IsPrivate()
 }
 
 // upstream reads the URL of the API. It is never repeated: it might hold a password.

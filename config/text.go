@@ -18,6 +18,9 @@ func (c *Config) WriteText(w io.Writer) error {
 	p.server(&v.Server)
 	p.store(v)
 	p.clients(&v.Identities.Address)
+	p.identities(&v.Identities, c.claims())
+	p.lists(c.said.allow, c.said.deny)
+	p.selfService(v.SelfService)
 	p.section("requests and answers")
 	p.line("paths", pathsText(v.Paths))
 	p.line("headers", otherwise(strings.Join(v.Headers, ", "), "none"))
@@ -26,6 +29,9 @@ func (c *Config) WriteText(w io.Writer) error {
 		cors = strings.Join(v.CORS.Origins, ", ")
 	}
 	p.line("cors", cors)
+	if v.Marks != nil {
+		p.line("marks", fmt.Sprintf("%s, signed with the key in %s", v.Marks.Header, v.Marks.SecretFile))
+	}
 	p.line("time zone", v.TimeZone)
 	p.section("limits, in order: all that match a request apply, all or nothing")
 	for i := range v.Limits {
@@ -33,6 +39,12 @@ func (c *Config) WriteText(w io.Writer) error {
 	}
 	if len(v.Limits) == 0 {
 		p.line("none", "every request goes on")
+	}
+	if len(v.Overrides) > 0 {
+		p.section("overrides: one client's numbers for the limits that they name; all other limits hold it as ever")
+	}
+	for i := range v.Overrides {
+		p.override(&v.Overrides[i])
 	}
 	p.section("CORS preflights stand under this limit instead")
 	p.limit(&v.Preflight)
@@ -74,7 +86,11 @@ func (p *page) server(s *serverView) {
 	if s.TLS != nil {
 		p.line("tls", fmt.Sprintf("certificate %s, key %s", s.TLS.Cert, s.TLS.Key))
 	}
+	if len(s.ProxyProtocol) > 0 {
+		p.line("proxy protocol", "from "+joined(s.ProxyProtocol))
+	}
 	p.line("metrics", s.Metrics)
+	p.admin(s.Admin)
 	p.line("upstream", otherwise(s.Upstream, "none: the gateway cannot run this policy without one"))
 	t := s.Timeouts
 	p.line("timeouts", fmt.Sprintf("read header %s, idle %s, dial %s, response header %s, drain %s", t.ReadHeader, t.Idle, t.Dial, t.ResponseHeader, t.Drain))
@@ -139,66 +155,6 @@ func pathsText(v pathsView) string {
 		said += "; a slash at the end makes no difference"
 	}
 	return said
-}
-
-func (p *page) limit(l *limitView) {
-	numbers := []string{l.Limit + l.Quota}
-	if l.Quota == "" && l.Limit != "unlimited" {
-		numbers = append(numbers, l.Algorithm)
-	}
-	numbers = append(numbers, "per "+strings.Trim(l.per, "{}"))
-	name := l.Name
-	if len(name) > margin-2 {
-		fmt.Fprintf(p, "  %s\n", name)
-		name = ""
-	}
-	p.line(name, strings.Join(numbers, ", "))
-	p.more(l.Bound)
-	if l.Name == preflightName {
-		return // it has no patterns, costs and secrets
-	}
-	which := "all requests"
-	if len(l.Match) > 0 {
-		which = strings.Join(l.Match, ", ")
-	}
-	if len(l.Except) > 0 {
-		which += " except " + strings.Join(l.Except, ", ")
-	}
-	p.more("for " + which)
-	if said := costText(l.Cost); said != "" {
-		p.more(said)
-	}
-	if l.Stagger {
-		p.more("each client's windows start at an offset of its own")
-	}
-	if l.Lease != nil {
-		p.more(fmt.Sprintf("leases: up to %s of a full budget is taken ahead, for %s each; size: %v", l.Lease.Share, l.Lease.TTL, l.Lease.Size))
-	}
-	if l.OnError != "" {
-		p.more("while the store fails: " + onErrorText[l.OnError])
-	}
-	if !l.Show && l.Mode == "enforce" && l.Limit+l.Quota != "unlimited" {
-		p.more("clients are not told of it")
-	}
-}
-
-// costText says what requests cost where it is not one each.
-func costText(costs []costView) string {
-	if len(costs) == 1 && costs[0].Units == 1 {
-		return ""
-	}
-	var said []string
-	for _, c := range costs {
-		if c.Match == "" {
-			said = append(said, fmt.Sprintf("%d each for all else", c.Units))
-		} else {
-			said = append(said, fmt.Sprintf("%d for %s", c.Units, c.Match))
-		}
-	}
-	if len(costs) == 1 {
-		return fmt.Sprintf("costs %d each", costs[0].Units)
-	}
-	return "costs " + strings.Join(said, ", ")
 }
 
 func otherwise(s, none string) string {

@@ -52,32 +52,48 @@ type node struct {
 
 type entry struct{ key, value *node }
 
+// A form is a kind of file: its bounds, and how problems speak of it.
+type form struct {
+	what  string
+	empty string // what to do about an empty one
+	// size bounds it in bytes, words the words in it, perItem those of one item of a
+	// list, line the bytes of a line; 0 is no bound.
+	size, words, perItem, line int
+	// secret is that nothing of it may be repeated.
+	secret bool
+}
+
+var policyForm = form{
+	what: "a policy", size: maxFile, words: maxWords,
+	empty: "a policy needs at least `limits:`; write `limits: []` to limit nothing",
+}
+
 // readTree reads one YAML document, or says why it is none. Anchors, aliases,
 // tags, merge keys and directives are refused before anything is built of them,
 // so that no file unfolds to more than what it shows.
-func readTree(name string, data []byte) (*node, Problems) {
+func readTree(name string, data []byte, f *form) (*node, Problems) {
 	top := place{file: name, line: 1, col: 1}
-	if len(data) > maxFile {
-		return nil, Problems{top.problem("the file is larger than 256 KiB", "a policy is a few hundred lines: is it the right file?")}
+	if len(data) > f.size {
+		return nil, Problems{top.problem("the file is larger than "+roughSize(int64(f.size)), fmt.Sprintf("is it the right file? This is %s", f.what))}
 	}
-	if ps := unprintable(name, data); ps != nil {
+	if ps := unprintable(name, data, f.line); ps != nil {
 		return nil, ps
 	}
 	tokens := lexer.Tokenize(string(bytes.TrimPrefix(data, []byte("\ufeff"))))
 	keepInside(tokens, data)
-	if ps := tooClever(name, tokens); ps != nil {
+	if ps := tooClever(name, tokens, f); ps != nil {
 		return nil, ps
 	}
 	file, err := parse(tokens)
 	if err != nil {
-		return nil, Problems{syntaxProblem(name, err)}
+		return nil, Problems{syntaxProblem(name, err, f.secret)}
 	}
 	for _, doc := range file.Docs {
 		if doc.Body != nil {
 			return tree(name, doc.Body), nil
 		}
 	}
-	return nil, Problems{top.problem("the file is empty", "a policy needs at least `limits:`; write `limits: []` to limit nothing")}
+	return nil, Problems{top.problem("the file is empty", f.empty)}
 }
 
 // keepInside puts a token that the lexer placed past its line's end at that end:
@@ -92,12 +108,15 @@ func keepInside(tokens token.Tokens, data []byte) {
 	}
 }
 
-// unprintable finds bytes that no policy has: what is no text, and tabs that indent.
-func unprintable(name string, data []byte) Problems {
+// unprintable finds bytes that no file of ours has: what is no text, tabs that
+// indent, and lines that are longer than the bound.
+func unprintable(name string, data []byte, line int) Problems {
 	at, indent := place{file: name, line: 1, col: 1}, true
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
 		switch {
+		case line > 0 && at.col > line:
+			return Problems{at.problem(fmt.Sprintf("a line is longer than %d characters", line), "begin each item on a line of its own")}
 		case r == utf8.RuneError && size == 1:
 			return Problems{at.problem("the file is not UTF-8 text", "save it as UTF-8")}
 		case r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f:
@@ -117,8 +136,8 @@ func unprintable(name string, data []byte) Problems {
 }
 
 // tooClever finds what a policy has no use for, and nesting past the bound.
-func tooClever(name string, tokens token.Tokens) (ps Problems) {
-	open, line, words, started := 0, 0, 0, false
+func tooClever(name string, tokens token.Tokens, f *form) (ps Problems) {
+	open, line, words, inItem, started := 0, 0, 0, 0, false
 	for _, tk := range tokens {
 		at := placeOf(name, tk)
 		first := at.line != line
@@ -139,9 +158,15 @@ func tooClever(name string, tokens token.Tokens) (ps Problems) {
 				return append(ps, at.problem("a second YAML document begins here", "a policy is one document: remove the line, or split the file"))
 			}
 		case token.MappingValueType:
-			if words++; words > maxWords {
-				return append(ps, at.problem(fmt.Sprintf("the file has more than %d words", maxWords), "a policy is a few hundred lines: is it the right file?"))
+			words, inItem = words+1, inItem+1
+			switch {
+			case words > f.words:
+				return append(ps, at.problem(fmt.Sprintf("the file has more than %d words", f.words), fmt.Sprintf("is it the right file? This is %s", f.what)))
+			case f.perItem > 0 && inItem > f.perItem:
+				return append(ps, at.problem("an item of the list has too many words", "begin each item with a dash"))
 			}
+		case token.SequenceEntryType:
+			inItem = 0
 		case token.MappingStartType, token.SequenceStartType:
 			open++
 		case token.MappingEndType, token.SequenceEndType:
@@ -168,7 +193,9 @@ func parse(tokens token.Tokens) (file *ast.File, err error) {
 	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 }
 
-func syntaxProblem(name string, err error) Problem {
+// syntaxProblem says what the parser says; of a secret file only what holds nothing
+// of it.
+func syntaxProblem(name string, err error, secret bool) Problem {
 	var syntax yaml.Error
 	if !errors.As(err, &syntax) {
 		return place{file: name, line: 1, col: 1}.problem(err.Error(), "check it with a YAML linter")
@@ -181,12 +208,15 @@ func syntaxProblem(name string, err error) Problem {
 		return at.problem("a brace opens inside a list item", `put a pattern with braces in quotes: "GET /reports/{id}"`)
 	case strings.Contains(said, "end token"):
 		return at.problem("a bracket opens here and is never closed", "close it with } or ]")
-	case strings.Contains(said, "reserved character"):
+	case strings.Contains(said, "reserved character") && !secret:
 		return at.problem("not YAML: "+said, "put the text in quotes")
 	case strings.Contains(said, "mapping value is not allowed"):
 		return at.problem("not YAML: a second colon in one line, or a line indented more than its neighbours", "put text with a colon in quotes; give words of one mapping the same indentation")
 	case strings.Contains(said, "value is not allowed"):
 		return at.problem("not YAML: something stands here that belongs to no word", "check the indentation and the line before")
+	}
+	if secret {
+		said = "something here is not understood"
 	}
 	return at.problem("not YAML: "+said, "check the indentation, quotes and brackets here and in the line before")
 }

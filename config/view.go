@@ -2,40 +2,45 @@ package config
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/netip"
 	"net/url"
 
 	"github.com/comporta/comporta"
-	"github.com/comporta/comporta/identity"
 	"github.com/comporta/comporta/policy"
 )
 
 // A view is a config as told: the file's own words, defaults written out.
 type view struct {
-	File       string         `json:"file"`
-	Server     serverView     `json:"server"`
-	Store      storeView      `json:"store"`
-	SecretFile string         `json:"secret_file"`
-	TimeZone   string         `json:"time_zone"`
-	Headers    []string       `json:"headers"`
-	CORS       *corsView      `json:"cors"`
-	Paths      pathsView      `json:"paths"`
-	Identities identitiesView `json:"identities"`
-	Preflight  limitView      `json:"preflight"`
-	Limits     []limitView    `json:"limits"`
-	Warnings   []problemView  `json:"warnings"`
+	File        string         `json:"file"`
+	Server      serverView     `json:"server"`
+	Store       storeView      `json:"store"`
+	SecretFile  string         `json:"secret_file"`
+	TimeZone    string         `json:"time_zone"`
+	Headers     []string       `json:"headers"`
+	CORS        *corsView      `json:"cors"`
+	Paths       pathsView      `json:"paths"`
+	Identities  identitiesView `json:"identities"`
+	SelfService any            `json:"self_service"` // off, or selfServiceView
+	Allow       []any          `json:"allow"`
+	Deny        []any          `json:"deny"`
+	Preflight   limitView      `json:"preflight"`
+	Marks       *marksView     `json:"marks"`
+	Limits      []limitView    `json:"limits"`
+	Overrides   []overrideView `json:"overrides"`
+	Warnings    []problemView  `json:"warnings"`
 }
 
 type serverView struct {
-	Listen         string       `json:"listen"`
-	Metrics        string       `json:"metrics"` // off
-	Upstream       string       `json:"upstream"`
-	TLS            *tlsView     `json:"tls"`
-	Timeouts       timeoutsView `json:"timeouts"`
-	MaxHeaderBytes int          `json:"max_header_bytes"`
-	MaxBodyBytes   int64        `json:"max_body_bytes"`
+	Listen         string         `json:"listen"`
+	Metrics        string         `json:"metrics"` // off
+	Upstream       string         `json:"upstream"`
+	ProxyProtocol  []netip.Prefix `json:"proxy_protocol"`
+	Admin          *adminView     `json:"admin"`
+	TLS            *tlsView       `json:"tls"`
+	Timeouts       timeoutsView   `json:"timeouts"`
+	MaxHeaderBytes int            `json:"max_header_bytes"`
+	MaxBodyBytes   int64          `json:"max_body_bytes"`
 }
 
 type tlsView struct {
@@ -72,10 +77,9 @@ type redisView struct {
 	MaxKnown             int    `json:"max_known"`
 }
 
-type leaseView struct {
-	Size  any    `json:"size"` // auto or a number
-	TTL   string `json:"ttl"`
-	Share string `json:"share"`
+type marksView struct {
+	Header     string `json:"header"`
+	SecretFile string `json:"secret_file"`
 }
 
 type corsView struct {
@@ -88,10 +92,6 @@ type pathsView struct {
 	IgnoreTrailingSlash bool `json:"ignore_trailing_slash"`
 }
 
-type identitiesView struct {
-	Address addressView `json:"address"`
-}
-
 type addressView struct {
 	Trusted    []netip.Prefix `json:"trusted_proxies"`
 	Header     string         `json:"header"`
@@ -102,36 +102,6 @@ type addressView struct {
 type outerView struct {
 	Prefix int `json:"prefix"`
 	Times  int `json:"times"`
-}
-
-// limitView has a limit's words and what they come to.
-type limitView struct {
-	Name      string     `json:"name"`
-	Line      int        `json:"line"`
-	Match     []string   `json:"match"`
-	Except    []string   `json:"except"`
-	Per       any        `json:"per"`
-	Limit     string     `json:"limit,omitempty"`
-	Quota     string     `json:"quota,omitempty"`
-	StartsAt  string     `json:"starts_at,omitempty"`
-	Algorithm string     `json:"algorithm"`
-	MaxWait   string     `json:"max_wait,omitempty"`
-	Cost      []costView `json:"cost"`
-	Charge    string     `json:"charge"`
-	Stagger   bool       `json:"stagger"`
-	Show      bool       `json:"show"`
-	Mode      string     `json:"mode"`
-	OnError   string     `json:"on_error,omitempty"` // where it is not the store's
-	Lease     *leaseView `json:"lease,omitempty"`
-	Bound     string     `json:"bound"`
-
-	per string
-}
-
-// costView is what requests of a pattern cost; "" is all others.
-type costView struct {
-	Match string `json:"match"`
-	Units int64  `json:"units"`
 }
 
 type problemView struct {
@@ -149,6 +119,7 @@ func (c *Config) view() *view {
 		File: c.File,
 		Server: serverView{
 			Listen: s.Listen, Metrics: orOff(s.Metrics), Upstream: urlText(s.Upstream),
+			ProxyProtocol: append([]netip.Prefix{}, s.ProxyProtocol...), Admin: viewAdmin(s.Admin),
 			Timeouts: timeoutsView{
 				ReadHeader: comporta.FormatDuration(s.Timeouts.ReadHeader), Idle: comporta.FormatDuration(s.Timeouts.Idle),
 				Dial: comporta.FormatDuration(s.Timeouts.Dial), ResponseHeader: comporta.FormatDuration(s.Timeouts.ResponseHeader),
@@ -161,12 +132,11 @@ func (c *Config) view() *view {
 		TimeZone:   zoneName(p.Zone),
 		Headers:    headerNames(p.Headers),
 		Paths:      pathsView(p.Paths),
-		Identities: identitiesView{addressView{
-			Trusted: append([]netip.Prefix{}, c.addresses.trusted...), Header: p.Address.HeaderName(),
-			IPv6Prefix: c.addresses.bits, IPv6Outer: "off",
-		}},
-		Preflight: viewLimit(p.Preflight),
+		Identities: c.viewIdentities(), SelfService: viewSelfService(c.SelfService),
+		Allow: viewList(c.said.allow), Deny: viewList(c.said.deny),
+		Preflight: c.viewLimit(p.Preflight),
 		Limits:    []limitView{},
+		Overrides: []overrideView{},
 		Warnings:  []problemView{},
 	}
 	if s.TLS != nil {
@@ -175,11 +145,14 @@ func (c *Config) view() *view {
 	if p.CORS != nil {
 		v.CORS = &corsView{p.CORS.Origins}
 	}
-	if !p.IPv6Outer.Off {
-		v.Identities.Address.IPv6Outer = outerView{p.IPv6Outer.Prefix, p.IPv6Outer.Times}
-	}
 	for _, l := range p.Limits {
-		v.Limits = append(v.Limits, viewLimit(l))
+		v.Limits = append(v.Limits, c.viewLimit(l))
+	}
+	for i := range c.overrides {
+		v.Overrides = append(v.Overrides, c.viewOverride(&c.overrides[i]))
+	}
+	if p.Marks != nil {
+		v.Marks = &marksView{p.Marks.Header, c.MarksFile}
 	}
 	for _, w := range c.Warnings {
 		v.Warnings = append(v.Warnings, problemView(w))
@@ -195,68 +168,6 @@ func viewRedis(s *Redis, onError policy.OnError) *redisView {
 		URL: s.Address.String(), PasswordFile: s.PasswordFile, SentinelPasswordFile: s.SentinelPasswordFile,
 		Timeout: comporta.FormatDuration(s.Timeout), OnError: onError.String(), Prefix: s.Prefix, MaxKnown: s.MaxKnown,
 	}
-}
-
-func viewLease(l *comporta.Lease) *leaseView {
-	if l == nil {
-		return nil
-	}
-	filled := l.Filled()
-	v := &leaseView{Size: "auto", TTL: comporta.FormatDuration(filled.TTL), Share: fmt.Sprintf("%d%%", filled.Share)}
-	if filled.Size > 0 {
-		v.Size = filled.Size
-	}
-	return v
-}
-
-func viewLimit(l *policy.Limit) limitView {
-	n := l.Limit
-	v := limitView{
-		Name: l.Name, Line: l.Line, Match: texts(l.Match), Except: texts(l.Except), Per: perView(l.Per), per: l.Per.String(),
-		Algorithm: n.Algorithm.String(), Cost: []costView{}, Charge: n.Charge.String(), Stagger: n.Stagger,
-		Show: l.Shown(), Mode: modeNames[l.Mode],
-		Lease: viewLease(n.Lease),
-	}
-	if l.OnError != policy.Default {
-		v.OnError = l.OnError.String()
-	}
-	if n.Calendar != nil {
-		v.Quota, v.StartsAt = n.String(), writeStart(n.Calendar)
-	} else {
-		v.Limit = n.String()
-	}
-	if n.MaxWait > 0 {
-		v.MaxWait = comporta.FormatDuration(n.MaxWait)
-	}
-	others := true
-	for _, c := range l.Cost {
-		pattern := ""
-		if c.Match != nil {
-			pattern = c.Match.String()
-		} else {
-			others = false
-		}
-		v.Cost = append(v.Cost, costView{pattern, c.Units})
-	}
-	if others {
-		v.Cost = append(v.Cost, costView{"", 1})
-	}
-	if rule, err := n.Compile(); err == nil {
-		v.Bound = boundWords(l, rule)
-	}
-	return v
-}
-
-var modeNames = map[policy.Mode]string{policy.Enforce: "enforce", policy.Shadow: "shadow", policy.Off: "off"}
-
-func perView(s identity.Source) any {
-	switch s := s.(type) {
-	case identity.Header:
-		return map[string]string{"header": s.Name()}
-	case identity.Path:
-		return map[string]string{"path": s.Name()}
-	}
-	return s.String()
 }
 
 func headerNames(sets []policy.HeaderSet) []string {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/comporta/comporta"
@@ -46,6 +47,8 @@ func (r *reader) warnings() {
 		r.warnLog(d)
 		r.warnForgeable(d)
 		r.warnCost(d)
+		r.warnWords(d)
+		r.warnLockout(d)
 		r.warnShared(d)
 	}
 }
@@ -173,13 +176,22 @@ func (r *reader) warnCost(d detail) {
 	if d.limit.Limit.Unlimited || d.rule.Full() == 0 {
 		return
 	}
-	for _, c := range d.limit.Cost {
+	said := slices.Clone(d.limit.Cost)
+	if h := d.limit.CostHeader; h != nil {
+		said = []policy.Cost{{Units: h.Default}}
+	} else if e := d.limit.Estimate; e != nil {
+		said = []policy.Cost{{Units: e.Default}}
+	}
+	for _, c := range said {
 		if c.Units <= d.rule.Full() {
 			continue
 		}
 		which := "every request"
-		if c.Match != nil {
+		switch {
+		case c.Match != nil:
 			which = fmt.Sprintf("a request for %q", c.Match)
+		case len(d.limit.Cost) == 0:
+			which = "a request that does not say its cost"
 		}
 		r.warn(d.at.cost, "W-COST-OVER", fmt.Sprintf("%s costs %d, and a full budget of limit %q holds %d: it is always refused", which, c.Units, d.limit.Name, d.rule.Full()),
 			"raise the limit or its burst, or lower the cost")

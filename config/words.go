@@ -30,9 +30,14 @@ var fileWords = []word{
 	{name: "paths", doc: "How paths are read. Default: strict.", shape: either(oneOf("strict", "loose"), object(pathsWords))},
 	{name: "preflight", doc: "The limit per address that CORS preflights stand under, or off. Default: 600/min.", shape: aText},
 	{name: "identities", doc: "How clients are told apart.", shape: object(identitiesWords)},
+	{name: "self_service", doc: "Where clients may ask for their own limits: a path, off, or a mapping. Default: /.well-known/rate-limits.",
+		shape: either(aText, object(selfServiceWords))},
+	{name: "allow", doc: "Networks and clients that no limit holds.", shape: oneOrList(listedShape)},
+	{name: "deny", doc: "Networks and clients that are refused with 403.", shape: oneOrList(listedShape)},
 	{name: "limits", doc: "The limits. All that match a request apply, all or nothing.", shape: listOf(exactlyOne(object(limitWords, "name", "per"), "limit", "quota"))},
-	{name: "plans", instead: "give each group of clients a limit of its own"},
-	{name: "overrides", instead: "give that client a limit of its own"},
+	{name: "plans", doc: "Numbers by the names of plans and limits. They replace a limit's own for clients with that plan.", shape: mapOf(mapOf(aText))},
+	{name: "marks", doc: "How the upstream is told of requests over a limit that marks.", shape: object(marksWords)},
+	{name: "overrides", doc: "Single clients' own numbers.", shape: listOf(object(overrideWords, "who", "limits"))},
 	{name: "queue", instead: "use a leaky_bucket, or max_wait on a token_bucket"},
 	{name: "concurrency", instead: "limit the rate"},
 }
@@ -45,7 +50,8 @@ var serverWords = []word{
 	{name: "timeouts", doc: "How long the gateway waits for what.", shape: object(timeoutWords)},
 	{name: "max_header_bytes", doc: "The largest request header. Default: 64KiB.", shape: aSize},
 	{name: "max_body_bytes", doc: "The largest request body. Default: 100MiB.", shape: aSize},
-	{name: "admin", instead: "change the file and restart; health and metrics are on `metrics`"},
+	{name: "proxy_protocol", doc: "Addresses and ranges whose connections begin with the PROXY protocol. Default: none.", shape: oneOrList(aText)},
+	{name: "admin", doc: "Where operators look and change things. Default: nowhere.", shape: object(adminWords, "listen", "token_file")},
 }
 
 var tlsWords = []word{
@@ -92,46 +98,35 @@ var pathsWords = []word{
 	{name: "ignore_trailing_slash", doc: "Match /a/ as /a. Default: false.", shape: aBoolean},
 }
 
-var identitiesWords = []word{
-	{name: "address", doc: "How a client's address is found.", shape: object(addressWords)},
-	{name: "api_key", instead: "count per: {header: X-API-Key}, which checks no key, or per: address"},
-	{name: "user", instead: "count per: address"},
-	{name: "jwt", instead: "count per: address"},
-}
-
-var addressWords = []word{
-	{name: "trusted_proxies", doc: "Addresses and ranges whose forwarding header is believed. Default: none.", shape: oneOrList(aText)},
-	{name: "header", doc: "The forwarding header. Default: X-Forwarded-For.", shape: aText},
-	{name: "ipv6_prefix", doc: "How many bits of an IPv6 address are one client. Default: 64.", shape: aNumber(1, 128)},
-	{name: "ipv6_outer", doc: "A wider IPv6 range that has a multiple of each limit per address. Default: {prefix: 48, times: 16}.",
-		shape: either(oneOf("off"), object(outerWords))},
-}
-
-var outerWords = []word{
-	{name: "prefix", doc: "The bits of the wider range. Default: 48.", shape: aNumber(1, 127)},
-	{name: "times", doc: "How many times the limit it has. Default: 16.", shape: aNumber(1, maxTimes)},
-}
-
 var limitWords = []word{
 	{name: "name", doc: "The limit's name: a part of each of its keys.", shape: matching(namePattern)},
 	{name: "match", doc: "Patterns of requests. Default: all.", shape: oneOrList(aText)},
 	{name: "except", doc: "Patterns of requests that are not under it.", shape: oneOrList(aText)},
-	{name: "per", doc: "Whose budget a request is counted against.", shape: either(oneOf("address", "everyone"), exactlyOne(object(perWords), "header", "path"))},
+	{name: "per", doc: "Whose budget a request is counted against.", shape: perShape},
 	{name: "limit", doc: "Units per period: 100/min burst 20, or unlimited.", shape: aText},
 	{name: "quota", doc: "Units per calendar period: 1000/month, or unlimited.", shape: aText},
 	{name: "starts_at", doc: "Where a quota's period starts: HH:MM; mon 06:00; 15 06:00; 04-06 06:00.", shape: either(aText, aNumber(1, 31))},
 	{name: "algorithm", doc: "How a limit decides. Default: token_bucket.", shape: oneOf("token_bucket", "leaky_bucket", "fixed_window", "sliding_counter", "sliding_log")},
 	{name: "max_wait", doc: "How long a token_bucket may let a request wait instead of refusing it.", shape: aDuration},
-	{name: "cost", doc: "What a request costs, or a cost by pattern. Default: 1.", shape: either(aNumber(1, maxCost), mapOf(aNumber(0, maxCost)))},
-	{name: "charge", doc: "Which requests are charged. Default: admitted.", shape: oneOf("admitted", "attempts")},
+	{name: "on_missing", doc: "What becomes of requests that show no such identity: they are not under the limit, are counted by their address, or are refused with 401. Default: skip; address for a claimed field.",
+		shape: oneOf("skip", "address", "deny")},
+	{name: "cost", doc: "What a request costs: a number, numbers by pattern, what a header says, or an estimate that the answer settles. Default: 1.", shape: costShape},
+	{name: "charge", doc: "Which requests are charged. Default: admitted.", shape: oneOf("admitted", "attempts", "failures")},
+	{name: "failure", doc: "Which answers are failures, with charge: failures.", shape: object(failureWords, "status")},
 	{name: "stagger", doc: "Start each key's windows at an offset of its own. Default: false.", shape: aBoolean},
 	{name: "show", doc: "Tell clients of it. Default: true, but false per everyone, in shadow and unlimited.", shape: aBoolean},
 	{name: "mode", doc: "enforce, shadow (count and report only) or off. Default: enforce.", shape: oneOf("enforce", "shadow", "off")},
-	{name: "failure", instead: "use charge: attempts, which counts every request"},
+	{name: "enforce", doc: "Enforce it for a share of its clients, from 1% to 99%, and be in shadow for the others. Default: all.", shape: matching(percentPattern)},
+	{name: "on_limit", doc: "What becomes of requests over the limit: refuse, mark, demote, or a status. Default: refuse.",
+		shape: either(oneOf("refuse", "mark", "demote"), object(onLimitWords, "status"))},
+	{name: "block", doc: "How long a client that was denied stays denied. Default: not longer than the limit says.", shape: aDuration},
+	{name: "message", doc: "A line of text for clients that are refused.", shape: aText},
+	{name: "help", doc: "A link for clients that are refused.", shape: aText},
+	{name: "warn_at", doc: "How much of a quota or a fixed window is used when that is told: a share, or a mapping with a header.",
+		shape: either(matching(percentPattern), object(warnAtWords, "at"))},
+	{name: "lockout", doc: "Accept that whoever can name a client can lock it out.", shape: oneOf("accepted")},
 	{name: "on_error", doc: "What holds while Redis fails. Default: what store.redis says.", shape: oneOf("local", "allow", "deny")},
 	{name: "lease", doc: "Take units ahead, so that most requests need not ask Redis. Default: none.", shape: either(oneOf("auto"), object(leaseWords))},
-	{name: "on_limit", instead: "leave it out: what is over a limit is refused"},
-	{name: "warn_at", instead: "watch the metrics"},
 	{name: "queue", instead: "use a leaky_bucket, or max_wait on a token_bucket"},
 	{name: "concurrency", instead: "limit the rate"},
 }
@@ -140,23 +135,6 @@ var leaseWords = []word{
 	{name: "size", doc: "Units taken at once. Default: auto, which fits them to the rate.", shape: either(oneOf("auto"), aNumber(1, comporta.MaxUnits))},
 	{name: "ttl", doc: "How long units that were taken ahead may be used, from 10ms to 1m. Default: 1s.", shape: aDuration},
 	{name: "share", doc: "The most of a full budget that lies in leases, from 1% to 50%. Default: 10%.", shape: matching(percentPattern)},
-}
-
-var perWords = []word{
-	{name: "header", doc: "The value of a request header; anybody can send any.", shape: aText},
-	{name: "path", doc: "The value of a wildcard of the patterns in match.", shape: aText},
-	{name: "claimed", instead: "count per: address"},
-	{name: "all", instead: "write one limit for each"},
-	{name: "api_key", instead: "count per: {header: X-API-Key}, which checks no key, or per: address"},
-	{name: "user", instead: "count per: address"},
-}
-
-// laterValues are values that are not built yet, and what to write instead.
-var laterValues = map[string]string{
-	"api_key":  "count per: {header: X-API-Key}, which checks no key, or per: address",
-	"user":     "count per: address",
-	"jwt":      "count per: address",
-	"failures": "use charge: attempts, which counts every request",
 }
 
 // elsewhere are words that people try and that are said otherwise here.
@@ -174,8 +152,12 @@ var tables = []struct {
 }{
 	{"", fileWords}, {"server", serverWords}, {"server.tls", tlsWords}, {"server.timeouts", timeoutWords},
 	{"store", storeWords}, {"store.memory", memoryWords}, {"store.redis", redisWords}, {"cors", corsWords}, {"paths", pathsWords},
-	{"identities", identitiesWords}, {"identities.address", addressWords},
-	{"identities.address.ipv6_outer", outerWords}, {"a limit", limitWords}, {"lease", leaseWords}, {"per", perWords},
+	{"identities", identitiesWords}, {"identities.api_key", apiKeyWords}, {"identities.api_key.keys", keysWords},
+	{"identities.user", userWords}, {"identities.user.jwt", jwtWords}, {"identities.address", addressWords},
+	{"identities.address.ipv6_outer", outerWords}, {"identities.claimed", claimedWords},
+	{"server.admin", adminWords}, {"self_service", selfServiceWords},
+	{"a limit", limitWords}, {"cost", costWords}, {"estimate", estimateWords}, {"from", fromWords}, {"failure", failureWords},
+	{"on_limit", onLimitWords}, {"warn_at", warnAtWords}, {"lease", leaseWords}, {"marks", marksWords}, {"an override", overrideWords}, {"per", perWords}, {"who", whoWords},
 }
 
 // mapping reads a mapping of known words. Unknown words, words that are not
