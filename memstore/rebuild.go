@@ -78,9 +78,13 @@ func (sh *shard) dropFull(s *Store, shard int) {
 	}
 }
 
-// Sweep drops every key that has been full for a second, and gives memory back.
-// The store does it by itself, see Options.Sweep.
+// Sweep drops every key that has been full for a second, and rules that no key is
+// under any more, and gives memory back. The store does it by itself, see
+// Options.Sweep.
 func (s *Store) Sweep() {
+	s.rules.sweeping.Lock()
+	defer s.rules.sweeping.Unlock()
+	held := s.rules.begin()
 	for i := range s.shards {
 		sh := &s.shards[i]
 		seq := sh.lock()
@@ -90,8 +94,10 @@ func (s *Store) Sweep() {
 		if t := sh.table(); t.slots > fewestSlots && sh.live < t.room()/2 {
 			sh.rebuild(max(fewestSlots, (sh.live+2)*10/fullTenths*growth/4))
 		}
+		held.count(sh.table())
 		sh.unlock(seq)
 	}
+	s.rules.forget(held)
 }
 
 // dropsAfter is the fill time from which on a limit's keys are never dropped:

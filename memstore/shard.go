@@ -118,13 +118,13 @@ func (sh *shard) glance(s *Store, h hash, seq uint64, c *comporta.Cell) (at foun
 	}
 	number := slotRule(at.w1)
 	w2, w3 := t.load(at.slot, 2), t.load(at.slot, 3)
-	if sh.seq.Load() != seq {
-		return at, false, false
-	}
 	if number == wideRule {
-		return at, true, true
+		return at, true, sh.seq.Load() == seq
 	}
 	rule := s.rules.get(number)
+	if sh.seq.Load() != seq {
+		return at, false, false // the number may be another rule's by now, or nobody's
+	}
 	if rule.Algorithm() == comporta.SlidingLog {
 		return at, true, true
 	}
