@@ -36,8 +36,9 @@ var rooms = []room{
 	{name: "redisstore/rueidis", floor: 2, rooms: []string{"redisstore"}, guests: []string{"github.com/redis/rueidis"}},
 	{name: "redisstore/goredis", floor: 2, rooms: []string{"redisstore"}, guests: []string{"github.com/redis/go-redis/v9"}},
 	{name: "identity/jwt", floor: 2, rooms: []string{"identity"}, guests: []string{"github.com/golang-jwt/jwt/v5", "github.com/MicahParks/jwkset"}},
+	{name: "internal/keysource", floor: 2, rooms: []string{"identity", "redisstore"}},
 	{name: "policy", floor: 3, rooms: []string{".", "identity"}, guests: []string{"github.com/gaissmai/bart"}},
-	{name: "config", floor: 4, rooms: []string{".", "identity", "policy", "redisstore"}, guests: []string{"github.com/goccy/go-yaml"}},
+	{name: "config", floor: 4, rooms: []string{".", "identity", "identity/jwt", "policy", "redisstore"}, guests: []string{"github.com/goccy/go-yaml"}},
 	{name: "httplimit", floor: 4, rooms: []string{".", "identity", "policy"}},
 	{name: "internal/telemetry", floor: 4, rooms: []string{".", "identity", "policy"}, guests: []string{"github.com/prometheus/client_golang"}},
 	{name: "internal/sim", floor: 4, rooms: []string{"."}},
@@ -135,7 +136,7 @@ func (r *room) mayTestWith(name string) bool {
 	case "memstore":
 		return r.floor != 1
 	case "redisstore/rueidis":
-		return r.name == "redisstore"
+		return r.name == "redisstore" || r.name == "internal/keysource"
 	}
 	return false
 }
