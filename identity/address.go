@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -15,6 +14,7 @@ type AddressOptions struct {
 	Trusted []netip.Prefix
 	// Header is the one forwarding header that is read, X-Forwarded-For unless said:
 	// a list of addresses to which each proxy adds the one that it was asked by.
+	// Forwarded is read as RFC 7239 has it.
 	Header string
 	// IPv6Prefix is how much of an IPv6 address is one client, 64 bits unless said:
 	// a subscriber has all the addresses of at least a /64.
@@ -29,7 +29,7 @@ type AddressOptions struct {
 // into the header stand to the left of those, and the walk from the right never
 // reaches them. Whoever is trusted but is no such proxy can claim any address.
 type Address struct {
-	trusted []netip.Prefix
+	trusted peers
 	header  string // canonical; empty is X-Forwarded-For
 	prefix  int    // 0 is 64
 }
@@ -40,22 +40,14 @@ func NewAddress(o AddressOptions) (*Address, error) {
 	if o.IPv6Prefix < 0 || o.IPv6Prefix > 128 {
 		return nil, fmt.Errorf("an IPv6 prefix of %d bits: from 1 to 128, 64 unless there is a reason", o.IPv6Prefix)
 	}
-	for _, p := range o.Trusted {
-		p, err := unmapPrefix(p)
-		if err != nil {
-			return nil, err
-		}
-		a.trusted = append(a.trusted, p)
+	var err error
+	if a.trusted, err = newPeers(o.Trusted); err != nil {
+		return nil, err
 	}
 	if o.Header != "" {
-		name, err := headerName(o.Header)
-		if err != nil {
+		if a.header, err = headerName(o.Header); err != nil {
 			return nil, err
 		}
-		if name == "Forwarded" {
-			return nil, errors.New("the Forwarded header has a grammar of its own that is not read: let the proxy write X-Forwarded-For")
-		}
-		a.header = name
 	}
 	return a, nil
 }
@@ -71,16 +63,7 @@ func (a *Address) HeaderName() string {
 // Trusts says whether an address, or a peer without one (a Unix socket), is that
 // of a trusted proxy.
 func (a *Address) Trusts(addr netip.Addr) bool {
-	return !addr.IsValid() || a.trusts(plain(addr))
-}
-
-func (a *Address) trusts(addr netip.Addr) bool {
-	for i := range a.trusted {
-		if a.trusted[i].Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return !addr.IsValid() || a.trusted.contain(plain(addr))
 }
 
 // plain is the address unmapped and without zone.
@@ -107,16 +90,20 @@ func (a *Address) walk(r *Request) netip.Addr {
 		return last
 	}
 	lines := r.Header[a.HeaderName()]
+	cut, parse := cutLast, ParseAddr
+	if a.header == "Forwarded" {
+		cut, parse = cutElement, parseElement
+	}
 	for i := len(lines) - 1; i >= 0; i-- {
 		for rest, more := lines[i], true; more; {
 			var entry string
-			rest, entry, more = cutLast(rest)
-			addr, ok := ParseAddr(entry)
+			rest, entry, more = cut(rest)
+			addr, ok := parse(entry)
 			if !ok {
 				return last
 			}
 			last = addr
-			if !a.trusts(addr) {
+			if !a.trusted.contain(addr) {
 				return last
 			}
 		}
@@ -137,11 +124,29 @@ func cutLast(list string) (rest, entry string, more bool) {
 // that comes through a Unix socket without a forwarding header is one client,
 // "address:unix".
 func (a *Address) Identity(r *Request) (string, bool) {
-	bits := a.prefix
-	if bits == 0 {
-		bits = 64
+	return addressIdentity(a.Client(r), a.bits()), true
+}
+
+// For is the client with an address, or with the one from whose prefix IPv6 clients
+// are told apart, as identities have it: 2001:db8:1:2::/64. All that a Unix socket brings is unix.
+func (a *Address) For(value string) (Who, error) {
+	addr, ok := ParseAddr(value)
+	if !ok && value != "unix" {
+		p, err := netip.ParsePrefix(value)
+		if err != nil || !p.Addr().Is6() || p.Addr().Is4In6() || p.Bits() != a.bits() || p != p.Masked() {
+			return Who{}, fmt.Errorf("%q is not a client's address: write 203.0.113.9 or 2001:db8::1, of which the first %d bits count", value, a.bits())
+		}
+		addr = p.Addr()
 	}
-	return addressIdentity(a.Client(r), bits), true
+	return Who{ID: addressIdentity(addr, a.bits())}, nil
+}
+
+// bits is the prefix of an IPv6 address that is one client.
+func (a *Address) bits() int {
+	if a.prefix == 0 {
+		return 64
+	}
+	return a.prefix
 }
 
 func (a *Address) String() string { return "address" }
@@ -151,7 +156,7 @@ func (a *Address) String() string { return "address" }
 // address shows no such identity. Outers of the same address and bits are
 // equal (==).
 func (a *Address) Outer(bits int) (Source, error) {
-	if inner := a.prefix; bits < 1 || inner == 0 && bits >= 64 || inner != 0 && bits >= inner {
+	if bits < 1 || bits >= a.bits() {
 		return nil, fmt.Errorf("an outer IPv6 prefix of %d bits: it is shorter than the client's own, and at least 1", bits)
 	}
 	return outer{a, bits}, nil

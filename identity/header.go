@@ -72,6 +72,24 @@ func (h Header) Identity(r *Request) (string, bool) {
 	return h.secret.identity(h.prefix, value), true
 }
 
+// For is the client that sends the value.
+func (h Header) For(value string) (Who, error) {
+	value, err := headerValue(value)
+	if err != nil {
+		return Who{}, err
+	}
+	return Who{ID: h.secret.identity(h.prefix, value)}, nil
+}
+
+// headerValue is a value as a header has it: without blanks around it.
+func headerValue(value string) (string, error) {
+	value = strings.Trim(value, " \t")
+	if value == "" || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+		return "", errors.New("a header's value is a text that is not empty, without line ends and other controls")
+	}
+	return value, nil
+}
+
 // Name is the header's canonical name.
 func (h Header) Name() string { return h.name }
 

@@ -127,3 +127,29 @@ func unmapPrefix(p netip.Prefix) (netip.Prefix, error) {
 	}
 	return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mapped).Masked(), nil
 }
+
+// peers are the ranges of addresses whose word is taken.
+type peers []netip.Prefix
+
+// newPeers takes ranges of IPv4-mapped addresses as IPv4.
+func newPeers(ranges []netip.Prefix) (peers, error) {
+	var all peers
+	for _, p := range ranges {
+		p, err := unmapPrefix(p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// contain says whether an unmapped address without zone is one of them.
+func (all peers) contain(addr netip.Addr) bool {
+	for i := range all {
+		if all[i].Contains(addr) {
+			return true
+		}
+	}
+	return false
+}

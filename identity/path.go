@@ -44,6 +44,11 @@ func (p Path) Identity(r *Request) (string, bool) {
 	return p.secret.identity(p.prefix, r.PathValues(p.name)), true
 }
 
+// For is the client of a value of the wildcard, as the path has it once decoded.
+func (p Path) For(value string) (Who, error) {
+	return Who{ID: p.secret.identity(p.prefix, value)}, nil
+}
+
 // Name is the wildcard's name.
 func (p Path) Name() string { return p.name }
 
