@@ -44,6 +44,13 @@ type Prover interface {
 	Prove(ctx context.Context, r *Request) (who Who, shown bool, err error)
 }
 
+// A Planner is a source of which clients' plans come with what proves them: who
+// is only named has none.
+type Planner interface {
+	Source
+	TellsPlans() bool
+}
+
 // A Named source can say what identity a client has that is known by its value:
 // the id of an API key, a user's name, an address. So overrides, lists and
 // operators name clients.

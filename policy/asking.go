@@ -207,7 +207,7 @@ func (a *asking) estimate(ctx context.Context, e *Estimate, v *Verdict) int64 {
 		}
 		return e.Default
 	}
-	if units, found := findNumber(data, e.RequestJSON); found && units <= comporta.MaxCost {
+	if units, found := FindNumber(data, e.RequestJSON); found && units <= comporta.MaxCost {
 		return max(units, 1)
 	}
 	return e.Default
@@ -235,5 +235,3 @@ func (a *asking) value(name string) string {
 	}
 	return a.path.value(matched, name)
 }
-
-func findNumber(data []byte, place string) (int64, bool) { return 0, false }

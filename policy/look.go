@@ -98,12 +98,9 @@ func (e *Engine) LookAt(ctx context.Context, who Listed, v *Verdict) error {
 
 // planOf is a client's plan, as it is known without its credential.
 func (e *Engine) planOf(who Listed) (string, error) {
-	prover, ok := who.Source.(identity.Prover)
-	if who.Who.Plan != "" || e.plans == nil || !ok {
+	planner, ok := who.Source.(identity.Planner)
+	if who.Who.Plan != "" || e.plans == nil || !ok || !planner.TellsPlans() {
 		return who.Who.Plan, nil
-	}
-	if teller, ok := prover.(interface{ TellsPlans() bool }); !ok || !teller.TellsPlans() {
-		return "", nil
 	}
 	plan, known := e.plans.of(who.Who.ID)
 	if !known {

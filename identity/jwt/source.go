@@ -169,6 +169,9 @@ func (s *Source) who(name, plan string) identity.Who {
 	return identity.Who{ID: s.o.Secret.ID(prefix, name), Plan: plan, Name: prefix + shown}
 }
 
+// TellsPlans says whether plans come with tokens.
+func (s *Source) TellsPlans() bool { return s.o.PlanClaim != "" }
+
 func (s *Source) String() string { return "user" }
 
 // Stats says how the keys are.
