@@ -22,6 +22,7 @@ import (
 type house struct {
 	*Gateway
 	url, metrics string
+	store        *memstore.Store
 	telemetry    *telemetry.Telemetry
 	log, access  *lines
 	stop         context.CancelFunc
@@ -54,7 +55,7 @@ func serve(t *testing.T, upstream, file string, clock *clock, change ...func(*Op
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{log: new(lines), access: new(lines), ended: make(chan error, 1)}
+	h := &house{store: store, log: new(lines), access: new(lines), ended: make(chan error, 1)}
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	h.telemetry = telemetry.New(telemetry.Options{Engine: engine, Log: log})
 	o := Options{

@@ -18,13 +18,13 @@ const neverAfter = 10_000
 
 // limit counts the decisions of one limit.
 type limit struct {
-	name                             string
-	allowed, denied, shadow          prometheus.Counter
-	marked, demoted, warned, settled prometheus.Counter // settled: that it failed
-	applied                          atomic.Bool
-	watchKeys                        bool // whether one key with most of the traffic is news
-	keys                             sketch
-	clients                          *ranking // nil where there is but one
+	name                    string
+	allowed, denied, shadow prometheus.Counter
+	marked, demoted, warned prometheus.Counter
+	applied                 atomic.Bool
+	watchKeys               bool // whether one key with most of the traffic is news
+	keys                    sketch
+	clients                 *ranking // nil where there is but one
 }
 
 // book has the limits of one engine. Verdicts of the one before, which are still
@@ -44,7 +44,7 @@ func (b *book) find(l *policy.Limit) *limit {
 }
 
 // perLimit are the counters with a series for each limit.
-type perLimit struct{ decisions, marked, demoted, warned, settled *prometheus.CounterVec }
+type perLimit struct{ decisions, marked, demoted, warned *prometheus.CounterVec }
 
 func (t *Telemetry) newPerLimit() perLimit {
 	return perLimit{
@@ -52,7 +52,6 @@ func (t *Telemetry) newPerLimit() perLimit {
 		marked:    t.counters("comporta_marked_total", "Requests over the limit that went on with a mark.", "limit"),
 		demoted:   t.counters("comporta_demoted_total", "Requests over the limit that went on behind others.", "limit"),
 		warned:    t.counters("comporta_quota_warnings_total", "Clients whose use came to where the limit warns.", "limit"),
-		settled:   t.counters("comporta_settle_failures_total", "Takes that could not be settled once they were answered.", "limit"),
 	}
 }
 
@@ -89,7 +88,6 @@ func (t *Telemetry) open(b, before *book, e *policy.Engine, policys bool) {
 			allowed: t.perLimit.decisions.WithLabelValues(name, "allowed"),
 			denied:  t.perLimit.decisions.WithLabelValues(name, "denied"),
 			shadow:  t.perLimit.decisions.WithLabelValues(name, "shadow_denied"),
-			settled: t.perLimit.settled.WithLabelValues(name),
 		}
 		if l.OnLimit == policy.Mark {
 			counted.marked = t.perLimit.marked.WithLabelValues(name)
@@ -122,7 +120,7 @@ func (p *perLimit) end(was, is *limit) {
 		of      *prometheus.CounterVec
 		was, is prometheus.Counter
 	}{
-		{p.decisions, was.allowed, is.allowed}, {p.settled, was.settled, is.settled},
+		{p.decisions, was.allowed, is.allowed},
 		{p.marked, was.marked, is.marked}, {p.demoted, was.demoted, is.demoted}, {p.warned, was.warned, is.warned},
 	} {
 		if c.was != nil && c.is == nil {
@@ -218,12 +216,8 @@ func inc(c prometheus.Counter) {
 	}
 }
 
-// SettleFailed counts a take under a limit that could not be settled.
-func (t *Telemetry) SettleFailed(l *policy.Limit) {
-	if counted := t.book.Load().find(l); counted != nil {
-		counted.settled.Inc()
-	}
-}
+// SettleFailed counts a request whose answer could not be charged for.
+func (t *Telemetry) SettleFailed() { t.unsettled.Inc() }
 
 // fallenName is the label of a way that verdicts fall; Default is that of those
 // whose clients had left before the store could answer.

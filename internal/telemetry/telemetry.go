@@ -88,17 +88,18 @@ var classes = [6]string{"aborted", "1xx", "2xx", "3xx", "4xx", "5xx"}
 // Telemetry counts. It is safe for concurrent use; counting one request takes a
 // few atomic additions and, for each limit, one short lock that is never waited for.
 type Telemetry struct {
-	registry *prometheus.Registry
-	inFlight prometheus.Gauge
-	requests [results]prometheus.Counter
-	answers  [len(classes)]prometheus.Counter
-	latency  prometheus.Histogram
-	failed   [failures]prometheus.Counter
-	fallen   [policy.Deny + 1]prometheus.Counter // verdicts that the store had no part in, by their way
-	unproved [credentials]prometheus.Counter
-	perLimit perLimit
-	book     atomic.Pointer[book]
-	config   config
+	registry  *prometheus.Registry
+	inFlight  prometheus.Gauge
+	requests  [results]prometheus.Counter
+	answers   [len(classes)]prometheus.Counter
+	latency   prometheus.Histogram
+	failed    [failures]prometheus.Counter
+	fallen    [policy.Deny + 1]prometheus.Counter // verdicts that the store had no part in, by their way
+	unproved  [credentials]prometheus.Counter
+	unsettled prometheus.Counter
+	perLimit  perLimit
+	book      atomic.Pointer[book]
+	config    config
 
 	all    ranking // of clients, over all limits
 	places int
@@ -160,6 +161,10 @@ func New(o Options) *Telemetry {
 		t.registry.MustRegister(newSharedCollector(o.Shared))
 	}
 	t.warnings = newWarnings(t.log, t.counters("comporta_warnings_total", "Warnings about the set-up, each logged once.", "code"))
+	t.unsettled = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "comporta_settle_failures_total", Help: "Answered requests whose cost the store could not settle.",
+	})
+	t.registry.MustRegister(t.unsettled)
 	t.perLimit = t.newPerLimit()
 	t.config = t.newConfig()
 	t.Follow(o.Engine)
