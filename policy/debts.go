@@ -55,6 +55,22 @@ func (d *debts) add(key comporta.Key, more debt) {
 	d.waiting.Store(true)
 }
 
+// correct changes what a key owes by what a take at that instant turned out to cost
+// more, or less. What is paid already stays paid.
+func (d *debts) correct(key comporta.Key, at comporta.Instant, more int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	owed, known := d.owed[key]
+	if !known || at >= owed.end || at < owed.end.Add(-owed.rule.WindowAt(owed.at)) {
+		return
+	}
+	if owed.units += more; owed.units > 0 {
+		d.owed[key] = owed
+	} else {
+		delete(d.owed, key)
+	}
+}
+
 // next is one of the debts, of those whose window goes on for so long that it is
 // the store's, too, whose clock may be another. The others are forgotten.
 func (d *debts) next(now comporta.Instant) (comporta.Key, debt, bool) {

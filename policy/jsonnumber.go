@@ -63,8 +63,9 @@ const (
 	scanBroken                    // no JSON
 )
 
-// begin makes it ready for another document. What was found stays.
+// begin makes it ready for another document.
 func (s *numberScan) begin() {
+	s.number, s.found = 0, false
 	s.state, s.depth, s.on, s.here = atValue, 0, 0, false
 }
 
