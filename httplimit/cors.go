@@ -17,11 +17,12 @@ type cors struct {
 	list    string   // the same as one line
 }
 
-func newCORS(p *policy.CORS, sets sets) *cors {
-	if p == nil {
+func newCORS(p *policy.Policy, sets sets) *cors {
+	if p.CORS == nil {
 		return nil
 	}
-	c := &cors{any: slices.Contains(p.Origins, "*"), origins: slices.Clone(p.Origins)}
+	origins := p.CORS.Origins
+	c := &cors{any: slices.Contains(origins, "*"), origins: slices.Clone(origins)}
 	if sets.triple >= 0 {
 		c.names = append(c.names, "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 	}
@@ -30,6 +31,11 @@ func newCORS(p *policy.CORS, sets sets) *cors {
 	}
 	if sets.x >= 0 {
 		c.names = append(c.names, "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+	}
+	for _, l := range p.Limits {
+		if l.WarnHeader != "" && !slices.Contains(c.names, l.WarnHeader) {
+			c.names = append(c.names, l.WarnHeader)
+		}
 	}
 	c.names = append(c.names, "Retry-After")
 	c.list = strings.Join(c.names, ", ")

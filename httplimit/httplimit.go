@@ -1,6 +1,8 @@
 package httplimit
 
 import (
+	"cmp"
+	"context"
 	"net/http"
 	"sync"
 
@@ -15,6 +17,10 @@ type Options struct {
 	// many goroutines at once. The verdict is valid only during the call. A request
 	// that is refused for its path gets no verdict and is not seen here.
 	Observe func(v *policy.Verdict, r *http.Request)
+	// Unsettled, unless nil, is called with the error where the store could not settle
+	// what an answer cost. What the request was charged for then stays, as far as the
+	// store knows. It is called by many goroutines at once.
+	Unsettled func(err error, r *http.Request)
 }
 
 // New makes middleware that enforces the engine's policy. It may wrap any number
@@ -39,9 +45,22 @@ func New(engine *policy.Engine, o Options) func(http.Handler) http.Handler {
 	p := engine.Policy()
 	sets := setsOf(p.Headers)
 	shared := guard{
-		engine: engine, observe: o.Observe,
-		sets: sets, cors: newCORS(p.CORS, sets),
-		desks: &sync.Pool{New: func() any { return new(desk) }},
+		engine: engine, observe: o.Observe, unsettled: o.Unsettled,
+		sets: sets, cors: newCORS(p, sets), proxied: proxiedIn(p),
+		desks: &sync.Pool{New: func() any {
+			d := new(desk)
+			d.body = d.beginning.read
+			return d
+		}},
+	}
+	if p.Marks != nil {
+		shared.marks = *p.Marks
+	}
+	shared.marks.Header = cmp.Or(shared.marks.Header, markHeader)
+	for _, l := range engine.Limits() {
+		shared.settles = shared.settles || l.Settles()
+		shared.warns = shared.warns || l.WarnHeader != ""
+		shared.says = shared.says || l.OnLimit != policy.Refuse
 	}
 	for way := range shared.tellers {
 		teller := shared
@@ -57,12 +76,19 @@ func New(engine *policy.Engine, o Options) func(http.Handler) http.Handler {
 
 // guard stands before a handler. It is safe for concurrent use.
 type guard struct {
-	next    http.Handler
-	engine  *policy.Engine
-	observe func(*policy.Verdict, *http.Request)
-	sets    sets
-	cors    *cors
-	desks   *sync.Pool // *desk
+	next      http.Handler
+	engine    *policy.Engine
+	observe   func(*policy.Verdict, *http.Request)
+	unsettled func(error, *http.Request)
+	sets      sets
+	cors      *cors
+	desks     *sync.Pool // *desk
+
+	proxied []*identity.ProxyHeader
+	marks   policy.Marks
+	// What some limit of the policy does: it is settled by answers, it warns in them, it
+	// tells the upstream of what is over it.
+	settles, warns, says bool
 
 	// fallen is the way of the verdicts whose fields it tells; tellers are those that
 	// tell of each way.
@@ -76,7 +102,27 @@ type desk struct {
 	verdict policy.Verdict
 	request identity.Request
 	text    []byte // of header fields
-	body    []byte // of a refusal
+	problem []byte // of a refusal
+
+	beginning beginning
+	body      func(ctx context.Context, most int) ([]byte, bool, error) // beginning.read
+}
+
+// look lays a request on the desk.
+func (d *desk) look(w http.ResponseWriter, r *http.Request, path string) {
+	look(&d.request, r, path)
+	if hasBody(r) {
+		d.beginning = beginning{answer: w, request: r}
+		d.request.Body = d.body
+	}
+}
+
+// put puts the desk back.
+func (g *guard) put(d *desk) {
+	if d.request.Body != nil {
+		d.beginning, d.request.Body = beginning{}, nil
+	}
+	g.desks.Put(d)
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -86,7 +132,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d := g.desks.Get().(*desk)
-	look(&d.request, r, path)
+	d.look(w, r, path)
 	v := &d.verdict
 	g.engine.Check(r.Context(), &d.request, v)
 	if g.observe != nil {
@@ -94,18 +140,23 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !v.Allowed {
 		g.refuse(w, r, d)
-		g.desks.Put(d)
+		g.put(d)
 		return
 	}
+	var pending *policy.Pending
+	if g.settles {
+		pending = g.engine.Pending(v)
+	}
+	r = g.onward(r, d, pending != nil && pending.Uncompressed())
 	if len(v.Applied) == 0 {
-		g.desks.Put(d)
+		g.put(d)
 		g.next.ServeHTTP(w, r)
 		return
 	}
 	answer := newResponse(w, g.tellers[v.Fallen])
 	d.text = answer.work(v, &g.sets, d.text[:0])
-	delay := v.Delay
-	g.desks.Put(d)
+	delay, warnings := v.Delay, g.warningsOf(v)
+	g.put(d)
 	if delay > 0 {
 		there := false
 		if r, there = wait(r, delay); !there {
@@ -113,6 +164,10 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			g.answerProblem(w, r, http.StatusServiceUnavailable, "The wait for the request's turn was cut short.")
 			return
 		}
+	}
+	if pending != nil || len(warnings) > 0 {
+		g.watch(&watched{response: *answer, request: r, pending: pending, warnings: warnings, unsettled: g.unsettled})
+		return
 	}
 	defer answer.finish()
 	g.next.ServeHTTP(answer, r)

@@ -20,5 +20,5 @@ func Request(r *http.Request) *identity.Request {
 // it. It is safe for concurrent use.
 func NewCORS(engine *policy.Engine) func(h http.Header, r *http.Request) {
 	p := engine.Policy()
-	return newCORS(p.CORS, setsOf(p.Headers)).allow
+	return newCORS(p, setsOf(p.Headers)).allow
 }

@@ -13,6 +13,6 @@ import (
 // concurrent use.
 func NewProblem(engine *policy.Engine) func(w http.ResponseWriter, r *http.Request, status int, detail string) {
 	p := engine.Policy()
-	g := &guard{cors: newCORS(p.CORS, setsOf(p.Headers))}
+	g := &guard{cors: newCORS(p, setsOf(p.Headers))}
 	return g.answerProblem
 }

@@ -1,20 +1,13 @@
 package httplimit
 
 import (
+	"cmp"
 	"encoding/json"
-	"math"
 	"net/http"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/comporta/comporta"
 	"github.com/comporta/comporta/policy"
-)
-
-const (
-	grpcResourceExhausted = "8"
-	grpcUnavailable       = "14"
 )
 
 // refuse answers a request that a limit denied, or that could not be decided and
@@ -22,10 +15,16 @@ const (
 func (g *guard) refuse(w http.ResponseWriter, r *http.Request, d *desk) {
 	v, h := &d.verdict, w.Header()
 	tellStore(h, v.Fallen)
-	if v.Failed != nil && v.Fallen != policy.Local {
+	switch {
+	case v.Refused != nil:
+		g.refuseItself(w, r, d)
+		return
+	case v.Failed != nil && v.Fallen != policy.Local:
 		g.refuseUndecided(w, r, v)
 		return
 	}
+	putWarnings(h, g.warningsOf(v))
+	of := refusing(v)
 	// One array holds the values of all header fields, one string their texts.
 	count := g.sets.count
 	lines := make([]string, count+4)
@@ -35,7 +34,11 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, d *desk) {
 	if isGRPC(r) {
 		told.share(string(d.text), &ends)
 		told.put(h, &g.sets)
-		g.answerGRPC(w, r, grpcResourceExhausted, string(appendDetail(d.text[:0], v)), pushback(v))
+		code := grpcResourceExhausted
+		if of.Status == http.StatusServiceUnavailable {
+			code = grpcUnavailable
+		}
+		g.answerGRPC(w, r, code, string(appendMessage(appendDetail(d.text[:0], v), of.Message)), pushback(v))
 		return
 	}
 	fieldsEnd := len(d.text)
@@ -44,8 +47,8 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, d *desk) {
 		d.text = strconv.AppendInt(d.text, retry, 10)
 	}
 	retryEnd := len(d.text)
-	d.body = appendQuotaExceeded(d.body[:0], v)
-	d.text = strconv.AppendInt(d.text, int64(len(d.body)), 10)
+	d.problem = appendProblem(d.problem[:0], v, of)
+	d.text = strconv.AppendInt(d.text, int64(len(d.problem)), 10)
 	text := string(d.text)
 	told.share(text, &ends)
 	told.put(h, &g.sets)
@@ -55,7 +58,7 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, d *desk) {
 	} else {
 		delete(h, "Retry-After")
 	}
-	g.answer(w, r, http.StatusTooManyRequests, d.body, text[retryEnd:], (*[3]string)(lines[count+1:]))
+	g.answer(w, r, statusOf(of), d.problem, text[retryEnd:], (*[3]string)(lines[count+1:]))
 }
 
 // refuseUndecided answers what nobody could decide and is not to pass undecided:
@@ -72,12 +75,44 @@ func (g *guard) refuseUndecided(w http.ResponseWriter, r *http.Request, v *polic
 	g.answerProblem(w, r, http.StatusServiceUnavailable, detail)
 }
 
-// appendQuotaExceeded writes the problem document of a denial, by hand because
-// it is written for every request of a flood. Nothing in it needs escaping: the
-// names of limits are [a-z*][a-z0-9_.*-]*.
-func appendQuotaExceeded(buf []byte, v *policy.Verdict) []byte {
-	buf = append(buf, `{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":429,"detail":"`...)
-	buf = appendDetail(buf, v)
+// refusing is the limit whose words a denial is answered in: the one that headers
+// name where it denies, else, of those that do, the one with the longest retry.
+func refusing(v *policy.Verdict) *policy.Limit {
+	if v.Named >= 0 && v.Applied[v.Named].Denies() {
+		return v.Applied[v.Named].Limit
+	}
+	var of *policy.Applied
+	for i := range v.Applied {
+		if a := &v.Applied[i]; a.Denies() && (of == nil || comporta.Stricter(a.Decision, of.Decision)) {
+			of = a
+		}
+	}
+	if of == nil {
+		return new(policy.Limit)
+	}
+	return of.Limit
+}
+
+func statusOf(l *policy.Limit) int { return cmp.Or(l.Status, http.StatusTooManyRequests) }
+
+// appendProblem writes the problem document of a denial, by hand because it is
+// written for every request of a flood. Nothing in it needs escaping but the
+// operator's own words: the names of limits are [a-z*][a-z0-9_.*-]*.
+func appendProblem(buf []byte, v *policy.Verdict, of *policy.Limit) []byte {
+	status := statusOf(of)
+	kind := `{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":`
+	if status == http.StatusServiceUnavailable {
+		kind = `{"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity","title":"Temporary reduced capacity","status":`
+	}
+	buf = strconv.AppendInt(append(buf, kind...), int64(status), 10)
+	buf = appendDetail(append(buf, `,"detail":"`...), v)
+	if of.Message != "" {
+		buf = appendJSON(append(buf, ' '), of.Message)
+		buf = appendJSON(append(buf, `","message":"`...), of.Message)
+	}
+	if of.Help != "" {
+		buf = appendJSON(append(buf, `","help":"`...), of.Help)
+	}
 	buf = append(buf, `","violated-policies":[`...)
 	separator := ""
 	for i := range v.Applied {
@@ -87,6 +122,15 @@ func appendQuotaExceeded(buf []byte, v *policy.Verdict) []byte {
 		}
 	}
 	return append(buf, "]}\n"...)
+}
+
+// appendJSON writes a text as within a JSON string's quotes.
+func appendJSON(buf []byte, text string) []byte {
+	quoted, err := json.Marshal(text)
+	if err != nil { // a string: it cannot be
+		return buf
+	}
+	return append(buf, quoted[1:len(quoted)-1]...)
 }
 
 // appendDetail says in words, in ASCII, when to ask again.
@@ -147,37 +191,4 @@ func (g *guard) answer(w http.ResponseWriter, r *http.Request, status int, body 
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(body) // who does not take the answer has gone
 	}
-}
-
-func isGRPC(r *http.Request) bool {
-	types := r.Header["Content-Type"]
-	return len(types) > 0 && strings.HasPrefix(types[0], "application/grpc")
-}
-
-// answerGRPC answers in trailers-only form: HTTP 200, the status in the header,
-// no body. An HTTP 429 would read as UNAVAILABLE, which clients retry at once.
-// The message is printable ASCII without percent signs, which is its own
-// percent-encoding.
-func (g *guard) answerGRPC(w http.ResponseWriter, r *http.Request, status, message, pushback string) {
-	h := w.Header()
-	h["Cache-Control"] = []string{"no-store"}
-	h["Content-Type"] = []string{"application/grpc"}
-	h["Grpc-Status"] = []string{status}
-	h["Grpc-Message"] = []string{message}
-	if pushback != "" {
-		h["Grpc-Retry-Pushback-Ms"] = []string{pushback}
-	}
-	g.cors.allow(h, r)
-	w.WriteHeader(http.StatusOK)
-}
-
-// pushback is when a gRPC client may retry, in milliseconds (gRFC A6); −1, which
-// is not at all, where that is never or does not fit the 32 bits that clients
-// read it into.
-func pushback(v *policy.Verdict) string {
-	ms := int64((v.RetryAfter + time.Millisecond - 1) / time.Millisecond)
-	if v.RetryAfter == comporta.Never || ms > math.MaxInt32 {
-		return "-1"
-	}
-	return strconv.FormatInt(ms, 10)
 }

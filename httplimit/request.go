@@ -48,7 +48,7 @@ func clean(engine *policy.Engine, r *http.Request) (decoded string, cleaned *htt
 // allocates nothing.
 func look(to *identity.Request, r *http.Request, path string) {
 	*to = identity.Request{}
-	to.Method, to.Host, to.Path = r.Method, host(r.Host), path
+	to.Method, to.Host, to.Path, to.Query = r.Method, host(r.Host), path, r.URL.RawQuery
 	to.Header, to.Peer = r.Header, peer(r.RemoteAddr)
 }
 

@@ -38,18 +38,19 @@ func newResponse(w http.ResponseWriter, g *guard) *response {
 	return r
 }
 
-// tell puts the fields into the header.
-func (w *response) tell(status int) {
+// tell puts the fields into the header, and reports whether they may stand there.
+func (w *response) tell(status int) bool {
 	g := w.guard
 	w.guard = nil
 	h := w.Header()
 	if status == http.StatusNotModified || sharedCacheMayKeep(h) {
-		return
+		return false
 	}
 	tellStore(h, g.fallen)
 	w.putRetry(h)
 	w.put(h, &g.sets)
 	g.cors.expose(h)
+	return true
 }
 
 // finish tells where the handler wrote nothing. When it panicked instead, who

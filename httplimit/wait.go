@@ -16,7 +16,7 @@ func wait(r *http.Request, d time.Duration) (*http.Request, bool) {
 	defer timer.Stop()
 	var body *ahead
 	var read <-chan struct{}
-	if r.ProtoMajor == 1 && r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
+	if r.ProtoMajor == 1 && hasBody(r) {
 		body = readAhead(r.Body)
 		copied := *r
 		copied.Body, read = body, body.done

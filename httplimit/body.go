@@ -1,0 +1,102 @@
+package httplimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/comporta/comporta/identity"
+)
+
+// readWithin is how long limits wait for what they read of a body.
+const readWithin = 10 * time.Second
+
+// errSlowBody is the error of a body that did not come in time.
+var errSlowBody = &identity.RequestError{Status: http.StatusRequestTimeout, Detail: "The request's body did not come in time."}
+
+func hasBody(r *http.Request) bool {
+	return r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0
+}
+
+// A beginning is how limits read the beginning of a request's body. Nothing is read
+// unless they do.
+type beginning struct {
+	answer  http.ResponseWriter
+	request *http.Request
+	begun   *begun // nil while nothing was read
+}
+
+// read is what a request's Body does (identity.Request).
+func (b *beginning) read(ctx context.Context, most int) (data []byte, whole bool, err error) {
+	if b.begun == nil {
+		b.begun = &begun{ReadCloser: b.request.Body}
+	}
+	from := b.begun
+	if from.err == nil && len(from.text) <= most {
+		ctx, cancel := context.WithTimeout(ctx, readWithin)
+		defer cancel()
+		giveUp := context.AfterFunc(ctx, func() {
+			_ = http.NewResponseController(b.answer).SetReadDeadline(time.Unix(1, 0))
+		})
+		from.fill(most + 1) // one more tells whether there is more
+		if !giveUp() {
+			from.err = errSlowBody // the deadline is over for whoever reads on, too
+		}
+	}
+	switch {
+	case from.err != nil && from.err != io.EOF:
+		return nil, false, fault(from.err)
+	case len(from.text) > most:
+		return from.text[:most], false, nil
+	}
+	return from.text, true, nil
+}
+
+// fault is why a body that cannot be read refuses the request.
+func fault(err error) *identity.RequestError {
+	if refused, ok := errors.AsType[*identity.RequestError](err); ok {
+		return refused
+	}
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &identity.RequestError{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("The request's body is over %d bytes.", large.Limit)}
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return errSlowBody
+	}
+	return &identity.RequestError{Status: http.StatusBadRequest, Detail: "The request's body ended before its end."}
+}
+
+// begun is a body of which the beginning was read. It is handed on as it came, with
+// the error that it ends with.
+type begun struct {
+	io.ReadCloser
+	text []byte
+	err  error
+}
+
+// fill reads until there are so many bytes, or the end.
+func (b *begun) fill(size int) {
+	for len(b.text) < size && b.err == nil {
+		b.text = slices.Grow(b.text, min(512, size-len(b.text)))
+		n := 0
+		n, b.err = b.ReadCloser.Read(b.text[len(b.text):min(size, cap(b.text))])
+		b.text = b.text[:len(b.text)+n]
+	}
+}
+
+func (b *begun) Read(p []byte) (int, error) {
+	switch {
+	case len(b.text) > 0:
+		n := copy(p, b.text)
+		b.text = b.text[n:]
+		return n, nil
+	case b.err != nil:
+		return 0, b.err
+	}
+	return b.ReadCloser.Read(p)
+}

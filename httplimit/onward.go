@@ -1,0 +1,104 @@
+package httplimit
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/comporta/comporta/identity"
+	"github.com/comporta/comporta/policy"
+)
+
+// demotedHeader tells the upstream which limits a request is over that comes after
+// others.
+const demotedHeader = "Comporta-Demoted"
+
+// proxiedIn are the policy's sources by what a proxy before us says in header
+// fields: those of anybody else do not go on.
+func proxiedIn(p *policy.Policy) (found []*identity.ProxyHeader) {
+	look := func(s identity.Source) {
+		identity.Has(s, func(s identity.Source) bool {
+			if h, is := s.(*identity.ProxyHeader); is && !slices.Contains(found, h) {
+				found = append(found, h)
+			}
+			return false
+		})
+	}
+	for _, l := range p.Limits {
+		look(l.Per)
+	}
+	for _, listed := range [][]policy.Listed{p.Allow, p.Deny} {
+		for i := range listed {
+			look(listed[i].Source)
+		}
+	}
+	for _, o := range p.Overrides {
+		look(o.Who.Source)
+	}
+	return found
+}
+
+// onward is the request that goes on: with its body whole, without what only we or
+// a trusted proxy may say, and with what we say. The request that came in is left
+// alone.
+func (g *guard) onward(r *http.Request, d *desk, uncompressed bool) *http.Request {
+	on := onward{request: r}
+	if d.beginning.begun != nil {
+		on.copy().Body = d.beginning.begun
+	}
+	on.drop(g.marks.Header)
+	on.drop(demotedHeader)
+	for _, p := range g.proxied {
+		if !p.From(d.request.Peer) {
+			for _, name := range p.Names() {
+				on.drop(name)
+			}
+		}
+	}
+	if uncompressed {
+		on.drop("Accept-Encoding")
+	}
+	if g.says {
+		for i := range d.verdict.Applied {
+			switch a := &d.verdict.Applied[i]; {
+			case a.Marks():
+				h := on.header()
+				h[g.marks.Header] = append(h[g.marks.Header], g.mark(a, d.verdict.Now, on.request))
+			case a.Demotes():
+				h := on.header()
+				h[demotedHeader] = append(h[demotedHeader], a.Limit.Name)
+			}
+		}
+	}
+	return on.request
+}
+
+// An onward is a request that is copied before it is changed, and so is its header.
+type onward struct {
+	request        *http.Request
+	copied, cloned bool
+}
+
+func (o *onward) copy() *http.Request {
+	if !o.copied {
+		r := *o.request
+		o.request, o.copied = &r, true
+	}
+	return o.request
+}
+
+func (o *onward) header() http.Header {
+	r := o.copy()
+	if !o.cloned {
+		if r.Header, o.cloned = maps.Clone(r.Header), true; r.Header == nil {
+			r.Header = make(http.Header)
+		}
+	}
+	return r.Header
+}
+
+func (o *onward) drop(name string) {
+	if _, there := o.request.Header[name]; there {
+		delete(o.header(), name)
+	}
+}
