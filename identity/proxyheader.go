@@ -163,6 +163,9 @@ func isName(name string) bool {
 	return name != "" && len(name) <= MaxName && utf8.ValidString(name)
 }
 
+// TellsPlans says whether plans come with requests.
+func (h *ProxyHeader) TellsPlans() bool { return h.plan != "" }
+
 func (h *ProxyHeader) String() string {
 	if h.kind != "" {
 		return h.kind
