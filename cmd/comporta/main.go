@@ -22,6 +22,7 @@ import (
 type commands struct {
 	Serve    serveCmd    `cmd:"" help:"Limit the requests to an upstream. With no flags: a demonstration."`
 	Check    checkCmd    `cmd:"" help:"Check a policy file and print how it is understood."`
+	Explain  explainCmd  `cmd:"" help:"Tell what a policy does with a request, and why."`
 	Publish  publishCmd  `cmd:"" help:"Write the limits as a page for those who call the API."`
 	Schema   schemaCmd   `cmd:"" help:"Print the JSON Schema of policy files."`
 	Doctor   doctorCmd   `cmd:"" help:"Examine the Redis or Valkey that is to keep counts, and say what to change."`
