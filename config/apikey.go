@@ -101,7 +101,7 @@ func (r *reader) keyring(n *node) *Keyring {
 	at, isURL := words["url"]
 	switch {
 	case isRedis == isURL:
-		r.fault(n, "keys names no one place where they are", "write redis: and the name of a hash, or url:")
+		r.fault(n, "keys wants redis or url, and one of them", "write redis: and the name of a hash, or url: and where to ask")
 	case isRedis:
 		k.Redis, _ = r.text(hash.value, "redis", "comporta-keys")
 		if r.config.Store.Redis == nil {

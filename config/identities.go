@@ -93,10 +93,10 @@ func (r *reader) trusted(n *node, what string) (out []netip.Prefix) {
 func (r *reader) warnTrust(n *node, p netip.Prefix) {
 	switch {
 	case p.Bits() == 0:
-		r.warn(n, "W-TRUST-ALL", fmt.Sprintf("every client is trusted to say who it is (%v): with a forwarding header of its own it has a new address, and a new budget, for each request", p),
+		r.warn(n, "W-TRUST-ALL", fmt.Sprintf("every client is trusted to say who it is (%v): it can be another one, with a new budget, for each request", p),
 			"trust only the addresses of your own proxies")
 	case broad(p):
-		r.warn(n, "W-TRUST-BROAD", fmt.Sprintf("%v is a very wide range to trust: whoever has an address in it can claim any other", p),
+		r.warn(n, "W-TRUST-BROAD", fmt.Sprintf("%v is a very wide range to trust: whoever has an address in it can be any client that it likes", p),
 			"trust only the addresses of your own proxies")
 	}
 }

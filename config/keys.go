@@ -193,7 +193,7 @@ func (k *keysReader) plan(n *node) string {
 	if !ok {
 		return ""
 	}
-	if _, ok := k.of.Policy.Plans[said]; !ok {
+	if !k.of.hasPlan(said) {
 		k.fault(n, fmt.Sprintf("the policy has no plan %q", said), k.of.plansHint(said))
 	}
 	return said

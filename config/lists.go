@@ -3,14 +3,11 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"net/textproto"
 
 	"github.com/comporta/comporta/identity"
 	"github.com/comporta/comporta/policy"
 )
-
-// listedShape is who may stand in allow and deny.
-var listedShape = either(aText, object(only(whoWords, "api_key"), "api_key"), object(only(whoWords, "user"), "user"),
-	object(only(whoWords, "address"), "address"), object(only(whoWords, "header", "from", "value"), "header", "value"))
 
 // lists reads who passes all limits, and who is refused.
 func (r *reader) lists(allow, deny *node) {
@@ -70,14 +67,17 @@ func (r *reader) listed(n *node, what string, to *policy.Listed) bool {
 	if n.kind != mapping {
 		return r.network(n, what, to)
 	}
-	for _, e := range n.entries {
-		switch e.key.text {
-		case "address":
-			if len(n.entries) == 1 {
-				return r.network(e.value, what, to)
-			}
-		case "claimed", "path":
-			r.fault(e.key, fmt.Sprintf("%s: {%s: …} says nothing of who is asking", what, e.key.text), "name networks, API keys and users")
+	if e, ok := n.entry("address"); ok && len(n.entries) == 1 {
+		return r.network(e.value, what, to)
+	}
+	for _, kind := range []string{"claimed", "path"} {
+		if e, ok := n.entry(kind); ok {
+			r.fault(e.key, fmt.Sprintf("%s: {%s: …} says nothing of who is asking", what, kind), "name networks, API keys and users")
+			return false
+		}
+	}
+	if e, ok := n.entry("header"); ok && !r.known(e.value) {
+		if from, _ := n.entry("from"); r.header(e.value, from.value) == nil {
 			return false
 		}
 	}
@@ -89,6 +89,12 @@ func (r *reader) listed(n *node, what string, to *policy.Listed) bool {
 		return false
 	}
 	return true
+}
+
+// known says whether a limit or a list has spoken of a header.
+func (r *reader) known(header *node) bool {
+	_, ok := r.config.sources["header:"+textproto.CanonicalMIMEHeaderKey(header.text)]
+	return ok
 }
 
 // network reads a range of addresses, or one.

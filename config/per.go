@@ -32,7 +32,11 @@ func (r *reader) per(n, match *node, patterns []*policy.Pattern) identity.Source
 			whole = false
 			continue
 		case why != "":
-			r.fault(item, fmt.Sprintf("per: %s is never reached: %s", s, why), fmt.Sprintf("remove it, or write it before %s", before))
+			hint := fmt.Sprintf("remove it, or write it before %s", before)
+			if why == twice {
+				hint = "remove one"
+			}
+			r.fault(item, fmt.Sprintf("per: %s is never reached: %s", s, why), hint)
 		}
 		first = append(first, s)
 	}
@@ -45,6 +49,8 @@ func (r *reader) per(n, match *node, patterns []*policy.Pattern) identity.Source
 	return first
 }
 
+const twice = "it is named twice"
+
 // before finds what every request that shows s shows too, and takes first.
 func (r *reader) before(first identity.First, s identity.Source) (before identity.Source, why string) {
 	if s == nil {
@@ -54,6 +60,8 @@ func (r *reader) before(first identity.First, s identity.Source) (before identit
 	for _, earlier := range first {
 		needs := slices.DeleteFunc(leaves(earlier), always)
 		switch {
+		case slices.Equal(leaves(earlier), shown):
+			return earlier, twice
 		case len(needs) == 0:
 			return earlier, fmt.Sprintf("every request has the %s before it", earlier)
 		case !slices.ContainsFunc(needs, func(one identity.Source) bool { return !slices.Contains(shown, one) }):
@@ -82,14 +90,14 @@ func always(s identity.Source) bool {
 
 // option reads one identity, or several as one: {all: […]}.
 func (r *reader) option(n, match *node, patterns []*policy.Pattern) identity.Source {
-	if n.kind != mapping || !slices.ContainsFunc(n.entries, func(e entry) bool { return e.key.text == "all" }) {
+	e, ok := n.entry("all")
+	switch {
+	case !ok:
 		return r.perSource(n, match, patterns)
-	}
-	e, ok := r.mapping(n, "per", only(perWords, "all"))["all"]
-	if !ok {
+	case len(n.entries) > 1:
+		r.fault(n, "per: other words stand beside all", "write them into all, each in braces of its own")
 		return nil
-	}
-	if e.value.kind != list || len(e.value.items) < 2 {
+	case e.value.kind != list || len(e.value.items) < 2:
 		r.fault(e.value, "all is no list of two identities or more", "write {all: [{claimed: username}, address]}, or the one without all")
 		return nil
 	}
@@ -129,8 +137,12 @@ func (r *reader) perSource(n, match *node, patterns []*policy.Pattern) identity.
 		return nil
 	}
 	for _, e := range n.entries {
-		if slices.Contains(sourceNames, e.key.text) {
+		switch {
+		case slices.Contains(sourceNames, e.key.text):
 			r.fault(e.key, fmt.Sprintf("per: %s is a word by itself", e.key.text), "write per: "+e.key.text)
+			return nil
+		case e.key.text == "all":
+			r.fault(e.key, "all stands inside all", "write what is in it there")
 			return nil
 		}
 	}

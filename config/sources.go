@@ -2,6 +2,9 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
 
 	"github.com/comporta/comporta/identity"
 )
@@ -17,8 +20,9 @@ type sources map[string]*source
 type source struct {
 	identity.Source
 	draft identity.Source
-	how   string // what else the file says of it
-	line  int    // that says so
+	how   string         // what else the file says of it
+	line  int            // that says so
+	from  []netip.Prefix // that are believed, of a header
 }
 
 // sourceSetups are what to write where a limit counts by what is not set up.
@@ -60,7 +64,7 @@ func (r *reader) shared(n *node, called, how, example string, make func(*identit
 		return nil
 	}
 	r.config.hashes = true
-	r.config.sources[called] = &source{made, draft, how, n.line}
+	r.config.sources[called] = &source{Source: made, draft: draft, how: how, line: n.line}
 	return made
 }
 
@@ -82,6 +86,10 @@ func (r *reader) header(n, from *node) identity.Source {
 		r.fault(n, name+" says which way a request came, not who sent it", "write per: address, and the proxies that may say so in identities.address.trusted_proxies")
 		return nil
 	}
+	if user := r.config.said.user; user != nil && name == user.Header {
+		r.fault(n, name+" is what users are told by, as identities.user says", "write user")
+		return nil
+	}
 	if from == nil {
 		return r.shared(n, "header:"+name, "what anybody sends", "X-Tenant", func(secret *identity.Secret) (identity.Source, error) {
 			return identity.NewHeader(said, secret)
@@ -92,9 +100,13 @@ func (r *reader) header(n, from *node) identity.Source {
 	if len(r.problems) > before {
 		return nil
 	}
-	return r.shared(n, "header:"+name, "what "+joined(proxies)+" sends", "X-User", func(secret *identity.Secret) (identity.Source, error) {
-		return newProxyHeader(said, proxies, secret, "", "", "")
+	s := r.shared(n, "header:"+name, "what "+joined(proxies)+" sends", "X-User", func(secret *identity.Secret) (identity.Source, error) {
+		return identity.NewProxyHeader(said, proxies, secret, identity.ProxyHeaderOptions{})
 	})
+	if s != nil {
+		r.config.sources["header:"+name].from = proxies
+	}
+	return s
 }
 
 // path reads the name of a wildcard.
@@ -119,4 +131,16 @@ func (r *reader) claimed(n, exact *node) identity.Source {
 	return r.shared(n, "claimed:"+said, how, "username", func(secret *identity.Secret) (identity.Source, error) {
 		return identity.NewClaimed(said, secret, o)
 	})
+}
+
+// ProxyHeaders are the headers that are believed from some peers alone; whoever
+// hands requests on takes them away from all others. They are in the order of
+// their names.
+func (c *Config) ProxyHeaders() (out []*identity.ProxyHeader) {
+	for _, called := range slices.Sorted(maps.Keys(c.sources)) {
+		if h, ok := c.sources[called].Source.(*identity.ProxyHeader); ok {
+			out = append(out, h)
+		}
+	}
+	return out
 }

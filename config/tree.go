@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -51,6 +52,15 @@ type node struct {
 }
 
 type entry struct{ key, value *node }
+
+// entry is that of a key, and whether n is a mapping that has it.
+func (n *node) entry(key string) (entry, bool) {
+	i := slices.IndexFunc(n.entries, func(e entry) bool { return e.key.text == key })
+	if i < 0 {
+		return entry{}, false
+	}
+	return n.entries[i], true
+}
 
 // A form is a kind of file: its bounds, and how problems speak of it.
 type form struct {

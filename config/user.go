@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"net/textproto"
 	"slices"
 	"strings"
 	"time"
@@ -35,13 +36,12 @@ func (r *reader) user(n *node) {
 		return
 	case kind == "header":
 		made = r.userHeader(n, words)
-	case len(words) > 1:
+	default:
 		for _, name := range []string{"from", "plan_header", "unknown_plan"} {
 			if e, ok := words[name]; ok {
 				r.fault(e.key, name+" is for {header: …}, not for {jwt: …}", "leave it out, or write it into jwt")
 			}
 		}
-	default:
 		made = r.jwt(words["jwt"].value)
 	}
 	if len(r.problems) > before {
@@ -62,20 +62,22 @@ func (r *reader) user(n *node) {
 // userHeader reads the header in which a proxy says who it is.
 func (r *reader) userHeader(n *node, words map[string]entry) func(*identity.Secret) (identity.Source, error) {
 	header, _ := r.text(words["header"].value, "header", "X-User")
+	said := &userView{Header: textproto.CanonicalMIMEHeaderKey(header)}
+	r.config.said.user = said
 	e, ok := words["from"]
 	if !ok {
 		r.fault(n, "identities.user does not say from whom the header comes: anybody could be anybody", "write from: and the addresses of the proxies that check who it is")
 		return nil
 	}
-	from := r.from(e.value)
-	var plan string
+	said.From = r.from(e.value)
 	if e, ok := words["plan_header"]; ok {
-		plan, _ = r.text(e.value, "plan_header", "X-Plan")
+		said.PlanHeader, _ = r.text(e.value, "plan_header", "X-Plan")
 	}
-	unknown := r.unknownPlan(n, words, "plan_header")
-	r.config.said.user = &userView{Header: header, From: from, PlanHeader: plan, UnknownPlan: unknown}
+	said.UnknownPlan = r.unknownPlan(words, "plan_header")
 	return func(secret *identity.Secret) (identity.Source, error) {
-		return newProxyHeader(header, from, secret, plan, unknown, "user")
+		return identity.NewProxyHeader(header, said.From, secret, identity.ProxyHeaderOptions{
+			PlanHeader: said.PlanHeader, UnknownPlan: said.UnknownPlan, Plans: r.config.hasPlan, Kind: "user",
+		})
 	}
 }
 
@@ -90,7 +92,7 @@ func (r *reader) from(n *node) []netip.Prefix {
 
 // unknownPlan reads the plan of those whose proof names none; it stands beside the
 // word that says where plans are named.
-func (r *reader) unknownPlan(n *node, words map[string]entry, beside string) string {
+func (r *reader) unknownPlan(words map[string]entry, beside string) string {
 	_, named := words[beside]
 	e, ok := words["unknown_plan"]
 	switch {
@@ -116,10 +118,15 @@ func (r *reader) planName(n *node) string {
 // checkPlanNames looks for the plans that identities name, once all are read.
 func (r *reader) checkPlanNames() {
 	for _, n := range r.plansNamed {
-		if _, ok := r.config.Policy.Plans[n.text]; !ok {
+		if !r.config.hasPlan(n.text) {
 			r.fault(n, fmt.Sprintf("there is no plan %q", n.text), r.config.plansHint(n.text))
 		}
 	}
+}
+
+func (c *Config) hasPlan(name string) bool {
+	_, ok := c.Policy.Plans[name]
+	return ok
 }
 
 // plansHint is what to do about a plan that there is not.
@@ -140,10 +147,7 @@ func (r *reader) jwt(n *node) func(*identity.Secret) (identity.Source, error) {
 	if words == nil {
 		return nil
 	}
-	o := jwt.Options{Plans: func(name string) bool {
-		_, ok := r.config.Policy.Plans[name]
-		return ok
-	}}
+	o := jwt.Options{Plans: r.config.hasPlan}
 	r.jwtKeys(n, words, &o)
 	for _, said := range [...]struct {
 		name, example string
@@ -153,7 +157,7 @@ func (r *reader) jwt(n *node) func(*identity.Secret) (identity.Source, error) {
 			*said.to, _ = r.text(e.value, said.name, said.example)
 		}
 	}
-	o.UnknownPlan = r.unknownPlan(n, words, "plan_claim")
+	o.UnknownPlan = r.unknownPlan(words, "plan_claim")
 	if e, ok := words["audience"]; ok {
 		for _, item := range r.several(e.value, "audience") {
 			if said, ok := r.text(item, "audience", "api"); ok {
@@ -196,7 +200,7 @@ func (r *reader) jwtKeys(n *node, words map[string]entry, o *jwt.Options) {
 	secret, isSecret := words["secret_file"]
 	switch {
 	case isKeys == isSecret:
-		r.fault(n, "identities.user.jwt names no one place of its keys", "write keys: and the issuer's key set, a file or an https URL, or secret_file: for HS256")
+		r.fault(n, "identities.user.jwt wants keys or secret_file, and one of them", "write keys: and the issuer's key set, a file or an https URL, or secret_file: for HS256")
 	case isSecret:
 		if said, ok := r.text(secret.value, "secret_file", "jwt.secret"); ok {
 			o.SecretFile = r.beside(said)

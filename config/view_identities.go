@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"net/textproto"
 	"net/url"
 	"strings"
 
@@ -91,7 +92,7 @@ func (c *Config) viewIdentities() identitiesView {
 	}
 	if c.APIKey != nil {
 		p := c.said.places
-		v.APIKey = &apiKeyView{p.Header, p.Query, p.Cookie, p.Bearer, viewKeyring(c.Keyring)}
+		v.APIKey = &apiKeyView{textproto.CanonicalMIMEHeaderKey(p.Header), p.Query, p.Cookie, p.Bearer, viewKeyring(c.Keyring)}
 	}
 	if c.User != nil {
 		v.User = &userView{JWT: viewJWT(c.said.jwt)}
@@ -181,14 +182,18 @@ func viewList(from []*node) []any {
 	return out
 }
 
-func perView(s identity.Source) any {
+func (c *Config) perView(s identity.Source) any {
 	switch s := s.(type) {
 	case identity.First:
-		return perViews(s)
+		return c.perViews(s)
 	case identity.All:
-		return map[string]any{"all": perViews(s)}
+		return map[string]any{"all": c.perViews(s)}
 	case identity.Header:
 		return map[string]any{"header": s.Name()}
+	case *identity.ProxyHeader:
+		if one, ok := c.sources["header:"+s.Names()[0]]; ok && one.Source == identity.Source(s) {
+			return map[string]any{"header": s.Names()[0], "from": one.from}
+		}
 	case identity.Path:
 		return map[string]any{"path": s.Name()}
 	case *identity.Claimed:
@@ -201,10 +206,10 @@ func perView(s identity.Source) any {
 	return s.String()
 }
 
-func perViews(sources []identity.Source) []any {
+func (c *Config) perViews(sources []identity.Source) []any {
 	out := make([]any, len(sources))
 	for i, s := range sources {
-		out[i] = perView(s)
+		out[i] = c.perView(s)
 	}
 	return out
 }

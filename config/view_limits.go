@@ -116,7 +116,7 @@ type leaseView struct {
 func (c *Config) viewLimit(l *policy.Limit) limitView {
 	n := l.Limit
 	v := limitView{
-		Name: l.Name, Line: l.Line, Match: texts(l.Match), Except: texts(l.Except), Per: perView(l.Per), per: l.Per.String(),
+		Name: l.Name, Line: l.Line, Match: texts(l.Match), Except: texts(l.Except), Per: c.perView(l.Per), per: l.Per.String(),
 		OnMissing: onMissingText(l), Algorithm: n.Algorithm.String(), Cost: viewCost(l), Charge: n.Charge.String(), Stagger: n.Stagger,
 		Show: l.Shown(), Mode: modeNames[l.Mode], OnLimit: onLimitText(l), Message: l.Message, Help: l.Help,
 		Lease: viewLease(n.Lease),

@@ -163,8 +163,13 @@ func (r *reader) warnLog(d detail) {
 }
 
 func (r *reader) warnForgeable(d detail) {
-	h, ok := d.limit.Per.(identity.Header)
-	if !ok {
+	var h identity.Header
+	if !identity.Has(d.limit.Per, func(s identity.Source) (is bool) {
+		if found, header := s.(identity.Header); header {
+			h, is = found, true
+		}
+		return is
+	}) {
 		return
 	}
 	r.warn(d.at.per, "W-FORGEABLE", fmt.Sprintf("limit %q counts per %s, which nobody proves: a client that sends another value each time is never limited by it, and one that sends somebody else's uses up their budget", d.limit.Name, h.Name()),

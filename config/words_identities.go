@@ -115,6 +115,14 @@ var whoWords = []word{
 	{name: "value", doc: "The value of the header, wildcard or field.", shape: aText},
 }
 
+// whoShape is one client, listedShape one entry of allow and deny.
+var (
+	whoShape = either(append(whoShapes, object(only(whoWords, "header", "value"), "header", "value"),
+		object(only(whoWords, "path", "value"), "path", "value"), object(only(whoWords, "claimed", "value"), "claimed", "value"))...)
+	listedShape = either(append(whoShapes, aText, object(only(whoWords, "header", "from", "value"), "header", "value"))...)
+	whoShapes   = slices.Clip([]shape{object(only(whoWords, "api_key"), "api_key"), object(only(whoWords, "user"), "user"), object(only(whoWords, "address"), "address")})
+)
+
 // only are the words of those names.
 func only(words []word, names ...string) []word {
 	return slices.DeleteFunc(slices.Clone(words), func(w word) bool { return !slices.Contains(names, w.name) })

@@ -25,7 +25,7 @@ var fromWords = []word{
 var costShape = either(aNumber(1, maxCost),
 	object(only(costWords, "header", "from", "default"), "header", "from"),
 	object(only(costWords, "estimate", "from", "refund"), "estimate", "from"),
-	shape{"type": "object", "additionalProperties": aNumber(0, maxCost), "propertyNames": shape{"pattern": "/"}})
+	mapOf(aNumber(0, maxCost)))
 
 var failureWords = []word{
 	{name: "status", doc: "The statuses of answers that are failures, from 100 to 599, or hundreds of them: 4xx.",
@@ -47,7 +47,7 @@ var marksWords = []word{
 }
 
 var overrideWords = []word{
-	{name: "who", doc: "The client.", shape: listedShape},
+	{name: "who", doc: "The client.", shape: whoShape},
 	{name: "limits", doc: "Its numbers, by the limits' names.", shape: mapOf(aText)},
 	{name: "through", doc: "The last day on which it holds, in the file's time zone. Default: for ever.", shape: matching(dayPattern)},
 	{name: "reason", doc: "Why, for whoever reads the policy and the log.", shape: aText},
