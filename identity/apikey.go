@@ -119,6 +119,10 @@ func (a *APIKey) For(id string) (Who, error) {
 
 func (a *APIKey) String() string { return "api_key" }
 
+// HeaderName is the header that holds the key alone, in canonical form; "" where
+// none does.
+func (a *APIKey) HeaderName() string { return a.places.Header }
+
 // SumKey is the SHA-256 of a key, by which it is looked up. The error says why no
 // request could show such a key, and does not repeat it.
 func SumKey(key string) ([sha256.Size]byte, error) {

@@ -175,6 +175,34 @@ func TestASourceThatIsDownIsLeftAlone(t *testing.T) {
 	answers(t, c, s, "y", "", 19) // all is well
 }
 
+// While one look-up tries a source that is down, nobody else waits for it.
+func TestNobodyWaitsForASourceThatIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cached(t, func(ctx context.Context, _ [32]byte) (identity.Key, bool, error) {
+			<-ctx.Done()
+			return identity.Key{}, false, ctx.Err()
+		}, identity.CachedOptions{})
+		for i := range 5 {
+			c.Find(t.Context(), sumOf(fmt.Sprint("random", i)))
+		}
+		time.Sleep(time.Second)
+		var trying sync.WaitGroup
+		trying.Go(func() { c.Find(t.Context(), sumOf("k")) })
+		synctest.Wait()
+		start := time.Now()
+		for i := range 100 {
+			c.Find(t.Context(), sumOf(fmt.Sprint("other", i)))
+		}
+		if took := time.Since(start); took > 0 {
+			t.Errorf("they waited for %v", took)
+		}
+		trying.Wait()
+		if got := c.Stats(); got.Asked != 6 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
 // An attacker's random keys cost the source one call each, are remembered within
 // the bound, and push out no key that is known.
 func TestRandomKeysPushOutNobody(t *testing.T) {
@@ -271,9 +299,9 @@ func TestALookUpEndsInTime(t *testing.T) {
 func TestACrowdOfRandomKeysIsInNobodysWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, most atomic.Int32
-		known := sumOf("k")
+		known, other := sumOf("k"), sumOf("l")
 		c := cached(t, func(ctx context.Context, sum [32]byte) (identity.Key, bool, error) {
-			if sum == known {
+			if sum == known || sum == other {
 				return identity.Key{ID: "acme"}, true, nil
 			}
 			most.Store(max(most.Load(), running.Add(1)))
@@ -282,6 +310,7 @@ func TestACrowdOfRandomKeysIsInNobodysWay(t *testing.T) {
 			return identity.Key{}, false, nil
 		}, identity.CachedOptions{OnError: identity.Refuse})
 		c.Find(t.Context(), known)
+		c.Find(t.Context(), other)
 		time.Sleep(identity.DefaultKeyTTL)
 		var crowd sync.WaitGroup
 		for i := range 1000 {
@@ -291,17 +320,16 @@ func TestACrowdOfRandomKeysIsInNobodysWay(t *testing.T) {
 		if k, is, err := c.Find(t.Context(), known); !is || err != nil {
 			t.Errorf("%v, %v, %v", k, is, err)
 		}
-		time.Sleep(time.Second)
+		time.Sleep(600 * time.Millisecond) // most of the crowd has given up
+		if k, is, err := c.Find(t.Context(), other); !is || err != nil {
+			t.Errorf("%v, %v, %v", k, is, err)
+		}
 		crowd.Wait()
 		if most.Load() != 64 {
 			t.Errorf("%d look-ups at a time", most.Load())
 		}
-		if got := c.Stats(); got.Failed == 0 || got.Asked != 1002 {
+		if got := c.Stats(); got.Failed == 0 || got.Asked != 1004 {
 			t.Errorf("%+v", got)
-		}
-		time.Sleep(identity.DefaultKeyTTL)
-		if k, is, err := c.Find(t.Context(), known); !is || err != nil {
-			t.Errorf("after it: %v, %v, %v", k, is, err)
 		}
 	})
 }

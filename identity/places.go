@@ -146,8 +146,8 @@ func (f *seenKey) cookies(line, name string) {
 	}
 }
 
-// query looks at a raw query. A value that servers read in different ways, with an
-// escape that is none or a semicolon, proves nothing.
+// query looks at a raw query. A value with an escape that is none,
+// which servers read in different ways, proves nothing.
 func (f *seenKey) query(raw, name string) {
 	for pair := range strings.SplitSeq(raw, "&") {
 		its, value, _ := strings.Cut(pair, "=")
@@ -155,7 +155,7 @@ func (f *seenKey) query(raw, name string) {
 			continue
 		}
 		value, err := unescape(value)
-		if err != nil || strings.Contains(pair, ";") {
+		if err != nil {
 			f.err = errKeyForm
 			return
 		}

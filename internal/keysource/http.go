@@ -77,7 +77,6 @@ func client(transport http.RoundTripper) *http.Client {
 		transport = &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
 			ForceAttemptHTTP2:      true,
-			DisableCompression:     true,
 			MaxConnsPerHost:        connections,
 			MaxIdleConnsPerHost:    connections,
 			IdleConnTimeout:        time.Minute,

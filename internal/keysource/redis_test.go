@@ -116,21 +116,22 @@ func TestKeysInRedisOutliveTheServer(t *testing.T) {
 	proves(t, ring, "k", identity.Who{})
 }
 
-// In a cluster, each hash is asked for where it lives.
-func TestHashesInACluster(t *testing.T) {
-	c := redistest.StartCluster(t)
-	client := open(t, c.URL())
-	primaries := map[string]bool{}
-	for i := range 8 {
-		hash := fmt.Sprint("keys", i)
-		primary := c.Primary(c.Slot(hash))
-		primaries[primary.Addr] = true
-		primary.MustDo("HSET", hash, hex.EncodeToString(sum[:]), fmt.Sprintf(`{"id":%q}`, hash))
-		if key, is, err := within(t, inRedis(t, client, hash)); !is || err != nil || key.ID != hash {
-			t.Errorf("%s: %v, %v, %v", hash, key, is, err)
-		}
-	}
-	if len(primaries) < 2 {
-		t.Error("all hashes live on one server")
+// routed remembers the key that the last call was sent by.
+type routed struct {
+	redisstore.Client
+	by string
+}
+
+func (r *routed) Do(ctx context.Context, key string, args ...string) (any, error) {
+	r.by = key
+	return r.Client.Do(ctx, key, args...)
+}
+
+// In a cluster a hash is asked for where it lives, not wherever and then elsewhere.
+func TestAHashIsAskedForWhereItLives(t *testing.T) {
+	s := redistest.Start(t)
+	client := &routed{Client: open(t, s.URL())}
+	if _, _, err := within(t, inRedis(t, client, s.Prefix+"keys")); err != nil || client.by != s.Prefix+"keys" {
+		t.Errorf("by %q, %v", client.by, err)
 	}
 }
