@@ -39,7 +39,7 @@ func promise(l *policy.Limit, rule *comporta.Rule) string {
 	case l.Limit.Charge == comporta.Failures:
 		said += "; an answer that is no failure gives its units back"
 	case l.Estimate != nil:
-		said += "; beyond that by what answers cost over their estimates"
+		said += "; what answers cost over their estimates comes on top"
 	}
 	if l.Limit.Charge == comporta.Attempts {
 		said += "; refused attempts count too"

@@ -44,8 +44,12 @@ func compare(was, is *comporta.Rule) (change, []difference) {
 	switch {
 	case len(more) > 0 && len(less) > 0:
 		return mixed, []difference{more[0], less[0]}
+	case len(more) > 0 && more[0].is == math.MaxInt64:
+		return loosens, more[:1]
 	case len(more) > 0:
 		return loosens, more[:min(2, len(more))]
+	case len(less) > 0 && less[0].was == math.MaxInt64:
+		return tightens, less[:1]
 	case len(less) > 0:
 		return tightens, less[:min(2, len(less))]
 	}
@@ -53,13 +57,14 @@ func compare(was, is *comporta.Rule) (change, []difference) {
 }
 
 // stretches are those in which two rules are compared, the ones first that say
-// most: an instant, their windows, a day, a year; then what lies just past a
-// boundary, where windows differ.
+// most: an instant, their windows, a day, a year; then what lies at the boundaries
+// of windows, since of fixed ones that differ in length now these let through more,
+// now those.
 func stretches(was, is *comporta.Rule) []time.Duration {
 	wide := max(window(was), window(is))
 	out := []time.Duration{atOnce, wide, min(window(was), window(is)), time.Second, time.Hour, 24 * time.Hour, 365 * 24 * time.Hour, comporta.MaxFill}
 	for _, w := range []time.Duration{window(was), window(is)} {
-		for n := range time.Duration(4) {
+		for n := range time.Duration(16) {
 			out = append(out, n*w+2*time.Microsecond, max(n*w, atOnce))
 		}
 	}
@@ -81,10 +86,10 @@ func window(r *comporta.Rule) time.Duration {
 func changeWords(whose string, was, is *comporta.Rule) (change, string) {
 	how, differences := compare(was, is)
 	before := was.Limit()
-	said := fmt.Sprintf("%s %s's %v", how, whose, before)
-	if len(differences) == 0 {
-		return how, said
+	if how == same {
+		return how, fmt.Sprintf("the same as %s's %v", whose, before)
 	}
+	said := fmt.Sprintf("%s %s's %v", how, whose, before)
 	shown := make([]string, len(differences))
 	for i, d := range differences {
 		in := "at once"

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -45,14 +46,18 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// parse reads a file under its base name, so that outputs are the same everywhere.
+// tuesday is the day of all tests.
+var tuesday = Options{Now: func() time.Time { return time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC) }}
+
+// parse reads a file under its base name and on one day, so that outputs are the
+// same everywhere and always.
 func parseFile(t *testing.T, file string) (*Config, error) {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Parse(filepath.Base(file), data)
+	return tuesday.Parse(filepath.Base(file), data)
 }
 
 func TestGoodFilesAreUnderstood(t *testing.T) {

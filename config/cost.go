@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/textproto"
 	"regexp"
 	"slices"
 	"strconv"
@@ -167,22 +168,22 @@ func (r *reader) fieldName(n *node, what, example string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	h, err := identity.NewHeader(said, r.config.secret)
-	if err != nil {
+	name := textproto.CanonicalMIMEHeaderKey(said)
+	if slices.Contains(takenFields[:], name) {
+		r.fault(n, fmt.Sprintf("%s: %s has a meaning of its own", what, name), "write a name that nothing else uses, as "+example)
+		return "", false
+	}
+	if _, err := identity.NewHeader(said, r.config.secret); err != nil {
 		wrong, hint := splitHint(err.Error(), "write it like "+example)
 		r.fault(n, what+": "+wrong, hint)
 		return "", false
 	}
-	if slices.Contains(takenFields[:], h.Name()) {
-		r.fault(n, fmt.Sprintf("%s: %s has a meaning of its own", what, h.Name()), "write a name that nothing else uses, as "+example)
-		return "", false
-	}
-	return h.Name(), true
+	return name, true
 }
 
 // takenFields are header fields that no policy may give another meaning.
 var takenFields = [...]string{
-	"Authorization", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Cookie", "Date", "Keep-Alive", "Location",
+	"Authorization", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Cookie", "Date", "Host", "Keep-Alive", "Location",
 	"Proxy-Authorization", "Retry-After", "Set-Cookie", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Via", "Www-Authenticate",
 }
 

@@ -2,9 +2,7 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 
 	"github.com/comporta/comporta"
 	"github.com/comporta/comporta/identity"
@@ -99,22 +97,26 @@ func (r *reader) ownNumbers(n *node, d *detail, whose string) (said comporta.Lim
 // warnPlans warns of numbers that no client can have: their limits count by
 // nothing that comes with a plan.
 func (r *reader) warnPlans(n *node) {
-	if slices.ContainsFunc(r.details, func(d detail) bool { return d.limit.Per == nil }) {
-		return
-	}
-	for _, e := range r.once(n) {
-		for _, name := range slices.Sorted(maps.Keys(r.config.Policy.Plans[e.key.text])) {
-			i := slices.IndexFunc(r.details, func(d detail) bool { return d.limit.Name == name })
-			if l := r.details[i].limit; !identity.Has(l.Per, tellsPlans) {
-				r.warn(e.key, "W-PLAN-UNUSED", fmt.Sprintf("nobody under limit %q has plan %q: per %s, no plan comes with who is asking", name, e.key.text, l.Per),
-					"count per api_key or user too, or leave the limit out of the plan")
+	for _, d := range r.details {
+		if d.limit.Per == nil || identity.Has(d.limit.Per, tellsPlans) {
+			continue
+		}
+		for _, e := range n.entries {
+			if _, ok := r.config.Policy.Plans[e.key.text][d.limit.Name]; !ok {
+				continue
 			}
+			r.warn(e.key, "W-PLAN-UNUSED", fmt.Sprintf("nobody under limit %q has a plan: none comes with what it counts by, %s", d.limit.Name, d.limit.Per),
+				"count per api_key or user too, or leave the limit out of plans")
+			break
 		}
 	}
 }
 
-// tellsPlans says whether a client's plan comes with a source's proof.
+// tellsPlans says whether clients by a source may have a plan.
 func tellsPlans(s identity.Source) bool {
-	teller, ok := s.(interface{ TellsPlans() bool })
-	return ok && teller.TellsPlans()
+	if _, is := s.(*identity.APIKey); is {
+		return true
+	}
+	planner, is := s.(identity.Planner)
+	return is && planner.TellsPlans()
 }
