@@ -73,7 +73,7 @@ func (f *fields) work(v *policy.Verdict, sets *sets, buf []byte) []byte {
 
 // write appends the texts of all the values, and says where each of them ends.
 func (f *fields) write(v *policy.Verdict, sets *sets, buf []byte, ends *[allValues]int) []byte {
-	f.now = v.Now
+	f.now, f.barred = v.Now, 0
 	var reset time.Duration
 	if v.Named >= 0 {
 		a := &v.Applied[v.Named]

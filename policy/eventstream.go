@@ -46,6 +46,9 @@ func (r *reading) readEvents(text []byte) {
 			text = text[1:]
 			continue
 		}
+		if 0 < e.mark && e.mark < len(byteOrderMark) {
+			e.line = inOther // it was none after all
+		}
 		e.mark, e.cr = len(byteOrderMark), false
 		part := text[:1]
 		switch {
