@@ -13,21 +13,36 @@ import (
 //
 // Invisible characters (soft hyphens, joiners, marks of direction, controls) go
 // since the collations of databases have no weight for them: al\u00adice is found
-// as alice. One step can make work for another (a fold that composes, a blank
-// that an invisible character hid), so they are taken until nothing changes.
+// as alice. One step can make work for another (a letter that folds into two that
+// compose, a blank that an invisible character hid), so they are taken until nothing
+// changes; two rounds do for nearly all values.
 func canonical(value string) string {
 	if printable(value) {
 		return strings.ToLower(strings.TrimSpace(value))
 	}
 	fold := cases.Fold()
-	for {
+	for range rounds {
 		next := strings.Map(visible, value)
-		next = strings.TrimSpace(norm.NFKC.String(fold.String(norm.NFKC.String(next))))
+		next = strings.Map(cherokee, fold.String(norm.NFKC.String(next)))
+		next = strings.TrimSpace(norm.NFKC.String(next))
 		if next == value {
-			return value
+			break
 		}
 		value = next
 	}
+	return value
+}
+
+// rounds bound the work for a value, whatever tables of Unicode come.
+const rounds = 8
+
+// cherokee takes small letters of Cherokee, which fold to its capitals and not as
+// elsewhere, for those: x/text folds each to the other, which would never end.
+func cherokee(r rune) rune {
+	if 0xAB70 <= r && r <= 0xABBF || 0x13F8 <= r && r <= 0x13FD {
+		return unicode.ToUpper(r)
+	}
+	return r
 }
 
 // printable says whether a value is of printable ASCII alone.
