@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/comporta/comporta"
@@ -14,7 +16,9 @@ import (
 // Look is [Engine.Check] that spends nothing: the verdict says what the request
 // would be answered. Decisions are those of peeks, so that what remains is before
 // the request. Where a request for several units would be denied by a sliding log
-// or counter, its retry is when the budget is full: it may come sooner.
+// or counter, its retry is when the budget is full: it may come sooner. A request
+// that Check refuses before all its clients are known is refused here by those same
+// limits, but the verdict then tells of the others, too.
 func (e *Engine) Look(ctx context.Context, r *identity.Request, v *Verdict) {
 	v.begin(e.now(), r)
 	a := e.ask(r)
@@ -25,15 +29,32 @@ func (e *Engine) Look(ctx context.Context, r *identity.Request, v *Verdict) {
 	if !a.free {
 		a.gather(v.Preflight)
 	}
-	a.learn(ctx, identity.Body, v)
-	if e.lists.byClient(a, v) {
-		return
+	var early *comporta.Outcome // of a request that is refused before all is known
+	for stage := identity.Look; ; {
+		next, wait := a.learn(ctx, stage, v)
+		if early == nil && e.lists.byClient(a, v) {
+			return
+		}
+		if !wait || early == nil && v.Refused != nil {
+			break
+		}
+		if early == nil && !a.free && a.lookAhead(ctx, v, true) {
+			if e.peek(ctx, a, v); !v.Allowed && v.Failed == nil {
+				early = new(v.Outcome)
+			}
+			v.forget()
+		}
+		stage = next
+	}
+	if early != nil {
+		v.Refused = nil
 	}
 	a.lookAhead(ctx, v, false)
 	e.peek(ctx, a, v)
-	if v.Allowed && v.Refused != nil {
-		v.Allowed = false
+	if early != nil && v.Failed == nil {
+		v.Outcome = *early
 	}
+	v.refused()
 }
 
 // LookAtCaller looks at every limit, whatever its patterns, whose client the
@@ -76,7 +97,7 @@ func (e *Engine) LookAt(ctx context.Context, who Listed, v *Verdict) error {
 	if who.Network.IsValid() {
 		return fmt.Errorf("policy: %v is a network: look at one address", who.Network)
 	}
-	r := &identity.Request{Method: "GET", Path: "/"}
+	r := requestOf(who)
 	v.begin(e.now(), r)
 	a := e.ask(r)
 	defer e.done(a)
@@ -94,6 +115,22 @@ func (e *Engine) LookAt(ctx context.Context, who Listed, v *Verdict) error {
 	a.lookAhead(ctx, v, false)
 	e.peek(ctx, a, v)
 	return v.Failed
+}
+
+// requestOf is a request of a client that is known by its value: overrides of a
+// network hold for an address in it.
+func requestOf(who Listed) *identity.Request {
+	r := &identity.Request{Method: "GET", Path: "/"}
+	if _, is := who.Source.(*identity.Address); !is {
+		return r
+	}
+	text, _ := strings.CutPrefix(who.Who.ID, "address:")
+	if p, err := netip.ParsePrefix(text); err == nil {
+		r.Peer = p.Addr()
+	} else if addr, err := netip.ParseAddr(text); err == nil {
+		r.Peer = addr
+	}
+	return r
 }
 
 // planOf is a client's plan, as it is known without its credential.
@@ -117,7 +154,7 @@ func (a *asking) name(c *clause, who Listed, now comporta.Instant) {
 		if len(o.ids) != 1 || a.engine.leaves[o.ids[0]].source != who.Source {
 			continue
 		}
-		u := under{clause: c, part: p, state: in, id: who.Who.ID, name: who.Who.Name, cost: 1, claimed: false}
+		u := under{clause: c, part: p, state: in, id: who.Who.ID, name: who.Who.Name, cost: 1}
 		u.numbers = a.engine.numbers(a, p, o, who.Who, now)
 		a.set(&u)
 		a.under = append(a.under, u)
@@ -127,10 +164,8 @@ func (a *asking) name(c *clause, who Listed, now comporta.Instant) {
 
 // peek asks the store for what it has, and makes the verdict that taking would.
 func (e *Engine) peek(ctx context.Context, a *asking, v *Verdict) {
+	a.peeks = true
 	a.apply(v)
-	for i := range a.takes {
-		a.takes[i].Cost = 0
-	}
 	if v.Failed == nil {
 		v.Failed = e.takeAll(ctx, a, v, true)
 	}
@@ -138,26 +173,25 @@ func (e *Engine) peek(ctx context.Context, a *asking, v *Verdict) {
 		e.fall(ctx, a, v)
 		return
 	}
-	for i := range v.Applied {
-		applied := &v.Applied[i]
-		if applied.Blocked || applied.Rule.Limit().Unlimited {
-			continue
+	for i := range a.under {
+		if u := &a.under[i]; u.counts && u.part.block != nil && !u.shadow && u.blocked == 0 && !v.Applied[u.applied].Decision.Allowed {
+			v.Applied[u.applied].hold(v, u.part.limit.Block)
 		}
-		applied.foresee()
-		if applied.Denies() {
-			v.Allowed, v.RetryAfter = false, max(v.RetryAfter, applied.Decision.RetryAfter)
-		} else if !applied.Lenient {
-			v.Delay = max(v.Delay, applied.Decision.Delay)
-		}
-	}
-	if !v.Allowed {
-		v.Delay = 0
 	}
 	v.name()
 }
 
 // foresee makes of a peek's decision what a take of the cost would be answered.
-func (a *Applied) foresee() {
+func (a *Applied) foresee(v *Verdict) {
+	a.foreseen()
+	if a.Denies() {
+		v.deny(a.Decision.RetryAfter)
+	} else if !a.Lenient && v.Allowed {
+		v.Delay = max(v.Delay, a.Decision.Delay)
+	}
+}
+
+func (a *Applied) foreseen() {
 	d, l := &a.Decision, a.Rule.Limit()
 	full := a.Rule.Full()
 	switch {
@@ -253,7 +287,7 @@ func (e *Engine) Grant(ctx context.Context, who Listed, limit string, units int6
 		return comporta.Decision{}, err
 	}
 	who.Who.Plan = plan
-	a := e.ask(&identity.Request{})
+	a := e.ask(requestOf(who))
 	defer e.done(a)
 	for _, c := range e.clauses {
 		if c.limit.Name == limit {
