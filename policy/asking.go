@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/comporta/comporta"
 	"github.com/comporta/comporta/identity"
@@ -20,8 +21,10 @@ type asking struct {
 	path    path
 	// under are the limits that the request's patterns put it under, in policy order.
 	under []under
-	// blind: the store is asked nothing beforehand. free: a list lets the request pass.
-	blind, free bool
+	// blind: the budgets are not looked at beforehand. free: a list lets the request
+	// pass. peeks: nothing is spent. held: a limit refuses the request for what its
+	// client did before.
+	blind, free, peeks, held bool
 
 	takes     []comporta.Take
 	of        []int // the index in under of each take; −1 for what no verdict tells of
@@ -46,14 +49,15 @@ type under struct {
 	claimed bool
 	shadow  bool // the limit is in shadow, for all or for this client
 	settles bool // the answer will settle it
-	looked  bool // for whether the client is denied for what it did before
+	looked  bool // beside the budget, for what is to be known of the client
+	counts  bool // the verdict tells of it
 	applied int  // index in the verdict
 	cost    int64
 	numbers *numbers
 	id      string
 	name    string
-	blocked *comporta.Decision // the client is denied for what it did before
-	fresh   string             // whose new keys a claimed identity is counted among; "" where it is not new
+	blocked time.Duration // the client is denied so long for what it did before
+	fresh   string        // whose new keys a claimed identity is counted among; "" where it is not new
 }
 
 type state uint8
@@ -88,7 +92,7 @@ func (e *Engine) done(a *asking) {
 	a.looks.clear()
 	a.under, a.takes, a.of = a.under[:0], a.takes[:0], a.of[:0]
 	a.request, a.path, a.clause = nil, path{}, nil
-	a.blind, a.free = false, false
+	a.blind, a.free, a.peeks, a.held = false, false, false, false
 	e.scratch.Put(a)
 }
 
@@ -115,7 +119,7 @@ func (a *asking) put(c *clause, p *part) *under {
 	a.under = grow(a.under)
 	u := &a.under[len(a.under)-1]
 	u.clause, u.part, u.state = c, p, waiting
-	u.claimed, u.looked, u.blocked, u.fresh = false, false, nil, ""
+	u.claimed, u.looked, u.blocked, u.fresh = false, false, 0, ""
 	return u
 }
 
@@ -143,7 +147,7 @@ func (a *asking) plain(v *Verdict) {
 			u := a.put(c, p)
 			u.state, u.id, u.name, u.numbers, u.cost = in, known.who.ID, "", &p.own, cost
 			u.shadow, u.settles = p.limit.Mode == Shadow, false
-			a.enter(len(a.under)-1, false, v)
+			a.enter(len(a.under)-1, v)
 		}
 	}
 }
@@ -229,6 +233,9 @@ func (h *CostHeader) read(r *identity.Request) int64 {
 // value is the request's PathValues.
 func (a *asking) value(name string) string {
 	a.asked = true
+	if a.clause == nil {
+		return ""
+	}
 	matched := a.clause.matched(a.request, a.path)
 	if matched == nil {
 		return ""

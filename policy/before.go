@@ -3,8 +3,10 @@ package policy
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/comporta/comporta"
+	"github.com/comporta/comporta/identity"
 )
 
 // looks are what the store is asked before a request is decided, spending nothing:
@@ -47,28 +49,14 @@ func (l *looks) add(under int, kind lookKind, limit, id string, rule *comporta.R
 // is set, at the budgets too, and reports whether one of them, as it stands,
 // refuses the request. Where the store fails, nothing is looked at any more.
 func (a *asking) lookAhead(ctx context.Context, v *Verdict, all bool) (over bool) {
-	if a.blind || v.Failed != nil || !all && !a.engine.looks {
+	if v.Failed != nil || all && a.blind || !all && !a.engine.looks {
 		return false
 	}
 	l := &a.looks
 	l.clear()
 	for i := range a.under {
-		u := &a.under[i]
-		if u.state != in || u.numbers.unlimited {
-			continue
-		}
-		p := u.part
-		if all && !u.passes() {
-			l.add(i, atBudget, p.limit.Name, u.id, u.numbers.rule)
-		}
-		if p.block != nil && !u.shadow && !u.looked {
-			u.looked = true
-			l.add(i, atBlock, p.limit.Name+blockName, u.id, p.block)
-		}
-		if !all && u.claimed && p.fresh != nil {
-			u.fresh, _ = a.engine.address.Identity(a.request)
-			l.add(i, atClaim, p.limit.Name, u.id, u.numbers.rule)
-			l.add(i, atFresh, p.limit.Name+freshName, u.fresh, p.fresh)
+		if u := &a.under[i]; u.state == in && !u.numbers.unlimited {
+			a.lookAt(i, all && !u.passes())
 		}
 	}
 	if len(l.takes) == 0 {
@@ -82,26 +70,58 @@ func (a *asking) lookAhead(ctx context.Context, v *Verdict, all bool) (over bool
 		return false
 	}
 	for i, of := range l.of {
-		u, d := &a.under[of.under], &l.out[i].Decision
-		switch of.kind {
-		case atBudget:
-			over = over || d.Remaining < u.cost
-		case atBlock:
-			if d.Remaining == 0 {
-				u.block(d)
-				over = over || !u.passes()
-			}
-		case atClaim:
-			if d.FullAfter > 0 {
-				u.fresh = "" // the store knows the key
-			}
-		case atFresh:
-			if u.fresh != "" && d.Remaining == 0 {
-				u.id, u.name, u.fresh, u.numbers = u.fresh, "", "", &u.part.own
-			}
-		}
+		u := &a.under[of.under]
+		a.saw(u, of.kind, &l.takes[i].Key, &l.out[i].Decision, v)
+		over = over || of.kind == atBudget && l.out[i].Remaining < u.cost || u.blocked > 0 && !u.passes()
 	}
 	return over
+}
+
+// lookAt puts on the bench what is looked at for one limit: the budget every time
+// that it is wanted, the rest once.
+func (a *asking) lookAt(i int, budget bool) {
+	u, l := &a.under[i], &a.looks
+	p := u.part
+	name := p.limit.Name
+	if budget {
+		l.add(i, atBudget, name, u.id, u.numbers.rule)
+	}
+	if u.looked {
+		return
+	}
+	u.looked = true
+	blocks := p.block != nil && !u.shadow
+	if blocks {
+		l.add(i, atBlock, name+blockName, u.id, p.block)
+	}
+	if !u.claimed || p.fresh == nil {
+		return
+	}
+	u.fresh, _ = a.engine.address.Identity(a.request)
+	if !budget {
+		l.add(i, atClaim, name, u.id, u.numbers.rule)
+	}
+	l.add(i, atFresh, name+freshName, u.fresh, p.fresh)
+	if blocks {
+		l.add(i, atBlock, name+blockName, u.fresh, p.block)
+	}
+}
+
+// byAddress is the option that the address alone is.
+var byAddress = option{address: true}
+
+// saw makes use of what one look found.
+func (a *asking) saw(u *under, kind lookKind, key *comporta.Key, d *comporta.Decision, v *Verdict) {
+	switch {
+	case kind == atBlock && key.Identity == u.id && d.Remaining == 0:
+		u.blocked, u.fresh = d.ResetAfter, ""
+	case (kind == atBudget || kind == atClaim) && d.FullAfter > 0:
+		u.fresh = "" // the store knows the key
+	case kind == atFresh && u.fresh != "" && d.Remaining == 0:
+		u.id, u.name, u.fresh = u.fresh, "", ""
+		u.numbers = a.engine.numbers(a, u.part, &byAddress, identity.Who{ID: u.id}, v.Now)
+		a.set(u)
+	}
 }
 
 // passes says whether the limit refuses nobody, or none that may wait.
@@ -110,44 +130,60 @@ func (u *under) passes() bool {
 	return u.shadow || l.OnLimit != Refuse || l.Limit.MaxWait > 0
 }
 
-// block notes that the client is denied, as the key says that keeps it so.
-func (u *under) block(d *comporta.Decision) {
-	u.blocked = &comporta.Decision{
-		Limit: u.numbers.rule.Full(), ResetAfter: d.ResetAfter, FullAfter: d.FullAfter, RetryAfter: d.ResetAfter,
-	}
-}
-
 // What is put behind a limit's name to name the keys beside its own.
 const (
 	blockName = ".block"
 	freshName = ".new"
 )
 
-// blockDenied keeps clients denied whom a limit denied that does so.
-func (e *Engine) blockDenied(ctx context.Context, a *asking, v *Verdict) {
+// keepDenied keeps clients denied whom a limit denied that does so. Among new keys
+// it counts those that a denied request makes all the same: of a limit that charges
+// attempts, and of one that keeps who is denied.
+func (e *Engine) keepDenied(ctx context.Context, a *asking, v *Verdict) {
 	l := &a.looks
 	l.clear()
 	for i := range a.under {
 		u := &a.under[i]
-		if u.state != in || u.part.block == nil || u.shadow || u.blocked != nil || v.Applied[u.applied].Decision.Allowed {
+		if !u.counts || u.shadow || u.blocked > 0 {
 			continue
 		}
-		l.add(i, atBlock, u.part.limit.Name+blockName, u.id, u.part.block)
-		t := &l.takes[len(l.takes)-1]
-		t.Cost, t.Shadow = 1, true
+		p := u.part
+		blocks := p.block != nil && !v.Applied[u.applied].Decision.Allowed
+		if blocks {
+			l.add(i, atBlock, p.limit.Name+blockName, u.id, p.block)
+		}
+		if !v.Allowed && u.fresh != "" && (blocks || p.limit.Limit.Charge == comporta.Attempts) {
+			l.add(i, atFresh, p.limit.Name+freshName, u.fresh, p.fresh)
+		}
 	}
 	if len(l.takes) == 0 {
 		return
+	}
+	for i := range l.takes {
+		l.takes[i].Cost, l.takes[i].Shadow = 1, true
 	}
 	l.out = slices.Grow(l.out[:0], len(l.takes))[:len(l.takes)]
 	if e.store.Take(ctx, l.takes, l.out) != nil {
 		return // the limit itself still holds
 	}
 	for i, of := range l.of {
-		d := &v.Applied[a.under[of.under].applied].Decision
-		d.RetryAfter = max(d.RetryAfter, l.out[i].ResetAfter)
-		if v.Applied[a.under[of.under].applied].Denies() {
-			v.RetryAfter = max(v.RetryAfter, d.RetryAfter)
+		if of.kind == atBlock {
+			v.Applied[a.under[of.under].applied].hold(v, l.out[i].ResetAfter)
 		}
 	}
+}
+
+// hold makes the limit's decision one that denies for so long, or longer.
+func (a *Applied) hold(v *Verdict, rest time.Duration) {
+	d := &a.Decision
+	d.Allowed, d.Remaining, d.Delay = false, 0, 0
+	d.ResetAfter, d.FullAfter, d.RetryAfter = max(d.ResetAfter, rest), max(d.FullAfter, rest), max(d.RetryAfter, rest)
+	if a.Denies() {
+		v.deny(d.RetryAfter)
+	}
+}
+
+// deny is an outcome that refuses the request, for so long at least.
+func (v *Verdict) deny(retry time.Duration) {
+	v.Allowed, v.Delay, v.RetryAfter = false, 0, max(v.RetryAfter, retry)
 }

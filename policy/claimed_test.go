@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
+	"github.com/comporta/comporta"
 	"github.com/comporta/comporta/identity"
+	"github.com/comporta/comporta/policy"
 )
 
 // login is one attempt to log in as somebody.
@@ -61,5 +64,61 @@ func TestAClaimThatIsMissingCountsByTheAddress(t *testing.T) {
 	}
 	if v := h.check(login("203.0.113.7", "alice")); !v.Allowed {
 		t.Errorf("alice: %+v", v)
+	}
+}
+
+// New keys are counted when the request is denied, too, where it makes them.
+func TestDeniedRequestsMakeNoEndlessKeys(t *testing.T) {
+	block := func(l *policy.Limit) { l.Block = time.Hour }
+	for name, set := range map[string]func(l *policy.Limit){
+		"attempts":      attempts,
+		"a short block": func(l *policy.Limit) { block(l); cost(nil, 9)(l) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			claimed, err := identity.NewClaimed("username", secret(t), identity.ClaimedOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := limits(limit(t, "account", "5/15m", per(claimed), set), limit(t, "none", "0/s", per(identity.All{claimed, socket})))
+			p.Address = socket
+			p.Claimed.NewKeys = numbers(t, "10/min")
+			h := open(t, p)
+			names := map[string]bool{}
+			for i := range 50 {
+				v := h.check(login("203.0.113.7", fmt.Sprint("victim", i)))
+				names[v.Applied[0].Identity] = true
+			}
+			if len(names) != 11 {
+				t.Errorf("%d keys", len(names))
+			}
+		})
+	}
+}
+
+// Who is counted by the address for making up names is blocked by the address, and
+// by the numbers that hold for the address.
+func TestTheAddressOfMadeUpNames(t *testing.T) {
+	claimed, err := identity.NewClaimed("username", secret(t), identity.ClaimedOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := limits(limit(t, "account", "5/s", per(claimed), func(l *policy.Limit) { l.Block = time.Hour }))
+	p.Address = socket
+	p.Claimed.NewKeys = numbers(t, "1/h")
+	p.Overrides = []*policy.Override{{Who: policy.Listed{Network: prefix("192.0.2.0/24")}, Limits: map[string]comporta.Limit{"account": numbers(t, "2/s")}}}
+	h := open(t, p)
+	for peer, most := range map[string]int{"203.0.113.7": 6, "192.0.2.7": 3} {
+		got := 0
+		for i := range 20 {
+			if i == 10 {
+				h.now = h.now.Add(time.Minute)
+			}
+			if h.check(login(peer, fmt.Sprint(peer, i))).Allowed {
+				got++
+			}
+		}
+		if got != most {
+			t.Errorf("%s: %d pass, want %d", peer, got, most)
+		}
 	}
 }

@@ -142,7 +142,7 @@ func (c *compiler) beside(p *part) {
 	}
 	e := c.engine
 	e.looks = e.looks || p.block != nil || p.fresh != nil
-	e.tells = e.tells || l.WarnAt > 0 || l.Block > 0
+	e.tells = e.tells || l.WarnAt > 0 || l.Block > 0 || p.fresh != nil
 	p.plain = -1
 	if o := p.who.options[0]; len(p.who.options) == 1 && len(o.shown) == 1 && len(o.ids) == 1 && !p.who.forbid &&
 		p.plans == nil && l.CostHeader == nil && l.Estimate == nil && l.Limit.Charge != comporta.Failures &&

@@ -11,16 +11,20 @@ import (
 // the store is to be asked onto the bench.
 func (a *asking) apply(v *Verdict) {
 	v.Applied, a.takes, a.of = v.Applied[:0], a.takes[:0], a.of[:0]
-	blocked := a.engine.looks && a.blocked()
 	for i := range a.under {
-		if u := &a.under[i]; u.state == in && (v.Refused == nil || !u.settles) {
-			a.enter(i, blocked, v)
+		u := &a.under[i]
+		u.counts = u.state == in && (v.Refused == nil || !u.settles)
+	}
+	a.held = a.engine.looks && a.blocked()
+	for i := range a.under {
+		if a.under[i].counts {
+			a.enter(i, v)
 		}
 	}
 }
 
 // enter is apply for one limit.
-func (a *asking) enter(i int, blocked bool, v *Verdict) {
+func (a *asking) enter(i int, v *Verdict) {
 	u := &a.under[i]
 	u.applied = len(v.Applied)
 	v.Applied = grow(v.Applied)
@@ -33,10 +37,10 @@ func (a *asking) enter(i int, blocked bool, v *Verdict) {
 	l := u.part.limit
 	t := a.take(i, l.Name, u.id, u.numbers.rule)
 	t.Cost, t.Shadow = u.cost, applied.Lenient
-	if blocked && l.Limit.Charge != comporta.Attempts {
-		t.Cost = 0 // it is denied already, and charged only for trying
+	if a.foresees(u) {
+		t.Cost = 0
 	}
-	if u.fresh != "" && !blocked {
+	if u.fresh != "" && !a.held && !a.peeks {
 		t := a.take(-1, l.Name+freshName, u.fresh, u.part.fresh)
 		t.Cost, t.Shadow = 1, true
 	}
@@ -45,11 +49,18 @@ func (a *asking) enter(i int, blocked bool, v *Verdict) {
 // blocked says whether a limit refuses the request for what its client did before.
 func (a *asking) blocked() bool {
 	for i := range a.under {
-		if u := &a.under[i]; u.state == in && u.blocked != nil && u.part.limit.OnLimit == Refuse {
+		if u := &a.under[i]; u.counts && u.blocked > 0 && u.part.limit.OnLimit == Refuse {
 			return true
 		}
 	}
 	return false
+}
+
+// foresees says whether the store is only asked what it has, and the decision is
+// worked out of that: where nothing is to be spent, or the request is denied already
+// and the limit does not charge attempts.
+func (a *asking) foresees(u *under) bool {
+	return a.peeks || a.held && u.part.limit.Limit.Charge != comporta.Attempts
 }
 
 // take is one more take on the bench.
@@ -67,7 +78,7 @@ func (u *under) tell(to *Applied) {
 	to.Limit, to.Rule, to.Identity, to.Name = l, u.numbers.rule, u.id, u.name
 	to.From, to.Cost, to.Receipt = u.numbers.from, u.cost, comporta.Receipt{}
 	to.shadow, to.Lenient = u.shadow, u.shadow || l.OnLimit != Refuse
-	to.Blocked, to.Warned = u.blocked != nil, false
+	to.Blocked, to.Warned = u.blocked > 0, false
 	to.Shown, to.Fallen = l.shown(u.part.open, u.shadow, u.numbers.unlimited), Default
 }
 
@@ -94,10 +105,17 @@ func (e *Engine) decide(ctx context.Context, a *asking, v *Verdict) {
 			e.repaySoon()
 		}
 	}
-	if v.Refused != nil {
-		if !v.Allowed {
-			v.Refused = nil // the limit says more: when to come back
-		}
+	v.refused()
+}
+
+// refused makes the verdict on a request that is refused for itself, unless a limit
+// refuses it: that says more, namely when to come back.
+func (v *Verdict) refused() {
+	switch {
+	case v.Refused == nil:
+	case !v.Allowed:
+		v.Refused = nil
+	default:
 		v.Allowed, v.Delay = false, 0
 	}
 }
@@ -127,6 +145,9 @@ func (e *Engine) refuseEarly(ctx context.Context, a *asking, v *Verdict) bool {
 	return false
 }
 
+// forget is the verdict before any limit was asked.
+func (v *Verdict) forget() { v.Applied, v.Outcome = v.Applied[:0], comporta.Outcome{Allowed: true} }
+
 // takeAll asks the store, and puts its decisions and what they come to into the
 // verdict. Where receipts are wanted it does not go by the door for single takes,
 // which has none.
@@ -136,7 +157,7 @@ func (e *Engine) takeAll(ctx context.Context, a *asking, v *Verdict, receipts bo
 		v.Outcome = comporta.Outcome{Allowed: true}
 		return nil
 	case len(a.takes) == 1 && e.one != nil && !receipts:
-		if u := &a.under[a.of[0]]; !a.takes[0].Shadow && !u.settles && u.blocked == nil {
+		if u := &a.under[a.of[0]]; !a.takes[0].Shadow && !u.settles && u.blocked == 0 {
 			return e.takeOne(ctx, &a.takes[0], &v.Applied[u.applied].Decision, &v.Outcome)
 		}
 	}
@@ -152,16 +173,16 @@ func (e *Engine) takeAll(ctx context.Context, a *asking, v *Verdict, receipts bo
 		u := &a.under[of]
 		applied := &v.Applied[u.applied]
 		applied.Decision, applied.Receipt = a.decisions[i].Decision, a.decisions[i].Receipt
-		if u.blocked == nil {
-			continue
+		if a.foresees(u) {
+			applied.foresee(v)
 		}
-		applied.Decision.Allowed, applied.Decision.Delay, applied.Decision.Remaining = false, 0, 0
-		applied.Decision.ResetAfter = max(applied.Decision.ResetAfter, u.blocked.ResetAfter)
-		applied.Decision.FullAfter = max(applied.Decision.FullAfter, u.blocked.FullAfter)
-		applied.Decision.RetryAfter = max(applied.Decision.RetryAfter, u.blocked.RetryAfter)
-		if applied.Denies() {
-			v.Allowed, v.Delay = false, 0
-			v.RetryAfter = max(v.RetryAfter, applied.Decision.RetryAfter)
+		if u.blocked > 0 {
+			applied.hold(v, u.blocked)
+		}
+	}
+	if !v.Allowed && (a.held || a.peeks) {
+		for i := range v.Applied {
+			v.Applied[i].Decision.Delay = 0
 		}
 	}
 	return nil
@@ -198,8 +219,8 @@ func (e *Engine) finish(ctx context.Context, a *asking, v *Verdict) {
 		applied.warn(v.Allowed)
 		blocks = blocks || !applied.Decision.Allowed && applied.Limit.Block > 0
 	}
-	if blocks {
-		e.blockDenied(ctx, a, v)
+	if blocks || !v.Allowed {
+		e.keepDenied(ctx, a, v)
 		v.name()
 	}
 }

@@ -160,8 +160,11 @@ func (e *Engine) Check(ctx context.Context, r *identity.Request, v *Verdict) {
 		if v.Refused != nil || !wait {
 			break
 		}
-		if !a.free && a.lookAhead(ctx, v, true) && e.refuseEarly(ctx, a, v) {
-			return
+		if !a.free && a.lookAhead(ctx, v, true) {
+			if e.refuseEarly(ctx, a, v) {
+				return
+			}
+			v.forget()
 		}
 		stage = next
 	}

@@ -69,7 +69,10 @@ func (e *Engine) fall(ctx context.Context, a *asking, v *Verdict) {
 		}
 		u := &a.under[of]
 		applied := &v.Applied[u.applied]
-		applied.Fallen = u.numbers.spare.onError
+		applied.Blocked = false // the store alone keeps that
+		if applied.Fallen = u.numbers.spare.onError; applied.Fallen == Deny && applied.Lenient {
+			applied.Fallen = Allow
+		}
 		v.Fallen = max(v.Fallen, applied.Fallen)
 	}
 	switch v.Fallen {
@@ -130,7 +133,9 @@ func (f *fallback) take(ctx context.Context, a *asking, v *Verdict) error {
 		s := u.numbers.spare
 		part := s.divide(instances)
 		f.start(ctx, t.Key, s.rule, part, v.Now)
-		t.Rule = part.rule
+		if t.Rule = part.rule; !a.peeks {
+			t.Cost = u.cost
+		}
 		under, takes = append(under, u), append(takes, t)
 	}
 	out := make([]comporta.Taken, len(takes))

@@ -68,7 +68,7 @@ func (l *lists) byNetwork(a *asking, v *Verdict) (refused bool) {
 		return false
 	}
 	if l.denied.networks != nil && l.denied.networks.Contains(client) {
-		v.Allowed, v.Refused = false, denied
+		v.refuse(denied)
 		return true
 	}
 	a.free = l.allowed.networks != nil && l.allowed.networks.Contains(client)
@@ -82,16 +82,23 @@ func (l *lists) byClient(a *asking, v *Verdict) (settled bool) {
 	all := true
 	for _, at := range l.leaves {
 		switch known := &a.answers[at]; {
-		case !known.is:
+		case !known.is, known.failed:
 			all = false
 		case !known.shown:
 		case l.denied.clients[known.who.ID]:
-			v.Allowed, v.Refused = false, denied
+			v.refuse(denied)
 			return true
 		case l.allowed.clients[known.who.ID]:
 			a.free = true
 		}
 	}
-	v.Listed = a.free && (all || len(l.denied.clients) == 0)
+	if v.Listed = a.free && (all || len(l.denied.clients) == 0); v.Listed {
+		v.Refused, v.Failed = nil, nil // no limit has a say, nor what it was asked before
+	}
 	return v.Listed
+}
+
+// refuse settles the verdict, whatever was asked before.
+func (v *Verdict) refuse(why *identity.RequestError) {
+	v.Allowed, v.Refused, v.Failed = false, why, nil
 }

@@ -52,9 +52,6 @@ func (c *compiler) compileNumbers(l *Limit, said comporta.Limit, from string) *n
 		return nil
 	}
 	s := &spare{onError: l.OnError.or(c.engine.fallback.onError), rule: rule, quota: l.Limit.Calendar != nil}
-	if s.onError == Deny && l.Mode == Shadow {
-		s.onError = Allow
-	}
 	return &numbers{rule: rule, from: from, unlimited: said.Unlimited, spare: s}
 }
 

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/comporta/comporta"
 	"github.com/comporta/comporta/identity"
 	"github.com/comporta/comporta/memstore"
 	"github.com/comporta/comporta/policy"
@@ -172,5 +174,93 @@ func TestListsComeFirst(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+// Who is on a list is asked for nothing by the limits, and told nothing of them.
+func TestAListedClientIsNotRefusedByALimit(t *testing.T) {
+	key, user := &card{kind: "key"}, &card{kind: "user", stage: identity.Credential}
+	monitor, _ := key.For("monitor")
+	root, _ := user.For("root")
+	p := limits(
+		limit(t, "users", "9/min", per(user), func(l *policy.Limit) { l.OnMissing = policy.Forbid }),
+		limit(t, "address", "1/min"),
+	)
+	p.Allow = []policy.Listed{{Source: key, Who: monitor}, {Source: user, Who: root}}
+	h := open(t, p)
+	for range 3 {
+		v := h.check(request("GET", "/", "203.0.113.7", "X-Key", "monitor"))
+		if !v.Listed || !v.Allowed || v.Refused != nil {
+			t.Errorf("%+v", v)
+		}
+	}
+	// A look that fails before a list settles it is nobody's business.
+	faults := &storetest.Faults{Script: storetest.Always(storetest.Lost)}
+	e, err := policy.NewEngine(&p, faults, policy.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := new(policy.Verdict)
+	e.Check(context.Background(), request("GET", "/", "203.0.113.7", "X-User", "root"), v)
+	if !v.Listed || v.Failed != nil || len(v.Applied) != 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// changing is a store where something happens between a look and the take after it.
+type changing struct {
+	comporta.Store
+	after func()
+	calls int
+}
+
+func (c *changing) Take(ctx context.Context, takes []comporta.Take, out []comporta.Taken) error {
+	err := c.Store.Take(ctx, takes, out)
+	if c.calls++; c.after != nil {
+		after := c.after
+		c.after = nil
+		after()
+	}
+	return err
+}
+
+// Where the limits that were seen to refuse a request let it pass after all, nothing
+// is left of their having been asked.
+func TestALookThatWasTooStrict(t *testing.T) {
+	user := &card{kind: "user", stage: identity.Credential}
+	root, _ := user.For("root")
+	p := limits(
+		limit(t, "address", "1/min as fixed_window", func(l *policy.Limit) { l.Block = time.Second }),
+		limit(t, "users", "1/min as fixed_window", per(user), func(l *policy.Limit) { l.Block = time.Hour }),
+	)
+	p.Allow = []policy.Listed{{Source: user, Who: root}}
+	h := open(t, p)
+	memory, err := memstore.New(memstore.Options{Now: func() time.Time { return h.now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &changing{Store: memory}
+	if h.Engine, err = policy.NewEngine(&p, store, policy.Options{Now: func() time.Time { return h.now }}); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(who string) *policy.Verdict { return h.check(request("GET", "/", "203.0.113.7", "X-User", who)) }
+	later := func() { h.now = h.now.Add(time.Minute) }
+	ask("alice")
+	store.after = later
+	if v := ask("root"); !v.Listed || !v.Allowed || len(v.Applied) != 0 {
+		t.Errorf("root: %+v", v)
+	}
+	if v := ask("alice"); !v.Allowed || v.Applied[0].Decision.Remaining != 0 {
+		t.Errorf("alice, of whose budget nothing was left spent: %+v", v)
+	}
+	// A block is looked at all the same.
+	later()
+	h.check(request("GET", "/", "203.0.113.8", "X-User", "bob"))
+	h.check(request("GET", "/", "203.0.113.9", "X-User", "bob"))
+	later()
+	ask("carol")
+	store.after = later
+	if v := ask("bob"); v.Allowed || !v.Applied[1].Blocked {
+		t.Errorf("bob is blocked: %+v", v)
 	}
 }

@@ -42,6 +42,7 @@ type leaf struct {
 type answer struct {
 	who       identity.Who
 	shown, is bool
+	failed    bool // nobody can say who it is: the request is refused
 }
 
 // compileWho takes a limit's Per apart.
@@ -144,6 +145,7 @@ func (a *asking) answer(ctx context.Context, at int, stage identity.Stage, v *Ve
 	}
 	known.shown = false
 	if wrong, ok := errors.AsType[*identity.RequestError](err); ok {
+		known.failed = true
 		a.refuse(v, wrong)
 		return known, 0
 	}
