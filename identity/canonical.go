@@ -16,9 +16,15 @@ import (
 // as alice. One step can make work for another (a letter that folds into two that
 // compose, a blank that an invisible character hid), so they are taken until nothing
 // changes; two rounds do for nearly all values.
-func canonical(value string) string {
-	if printable(value) {
-		return strings.ToLower(strings.TrimSpace(value))
+//
+// What it costs grows with the length of the value, some letters of three bytes
+// becoming 33 on the way, so one that no name has is refused.
+func canonical(value string) (string, error) {
+	switch {
+	case printable(value):
+		return strings.ToLower(strings.TrimSpace(value)), nil
+	case len(value) > longestName:
+		return "", wrong("A value that is looked for is too long.")
 	}
 	fold := cases.Fold()
 	for range rounds {
@@ -30,8 +36,11 @@ func canonical(value string) string {
 		}
 		value = next
 	}
-	return value
+	return value, nil
 }
+
+// longestName is the most bytes of a value that is not of ASCII alone.
+const longestName = 1024
 
 // rounds bound the work for a value, whatever tables of Unicode come.
 const rounds = 8

@@ -92,30 +92,29 @@ func (c *Claimed) Stage(r *Request) Stage {
 // shown to nobody.
 func (c *Claimed) Prove(ctx context.Context, r *Request) (Who, bool, error) {
 	value, err := c.find(ctx, r)
-	if err != nil || strings.TrimSpace(value) == "" {
+	if err != nil {
 		return Who{}, false, err
 	}
 	return c.who(value)
 }
 
-func (c *Claimed) who(value string) (Who, bool, error) {
+func (c *Claimed) who(value string) (who Who, shown bool, err error) {
 	if !c.exact {
-		value = canonical(value)
+		value, err = canonical(value)
 	}
-	if value == "" {
-		return Who{}, false, nil
+	if err != nil || strings.TrimSpace(value) == "" {
+		return Who{}, false, err
 	}
 	return Who{ID: c.secret.identity(c.prefix, value)}, true, nil
 }
 
 // For is the client that claims the value.
 func (c *Claimed) For(value string) (Who, error) {
-	if utf8.ValidString(value) && strings.TrimSpace(value) != "" {
-		if who, shown, _ := c.who(value); shown {
-			return who, nil
-		}
+	who, shown, err := c.who(value)
+	if err != nil || !shown || !utf8.ValidString(value) {
+		return Who{}, fmt.Errorf("a value of the field %s is a text in UTF-8 that is more than blanks", c.field.name)
 	}
-	return Who{}, fmt.Errorf("a value of the field %s is a text in UTF-8 that is more than blanks", c.field.name)
+	return who, nil
 }
 
 // Field is the field's name.

@@ -436,6 +436,12 @@ func TestClaimsAreOneClientHoweverTheyAreSpelled(t *testing.T) {
 			t.Errorf("%q to the byte: %v", spelled, who)
 		}
 	}
+	// A long name costs nothing where it is of ASCII.
+	for value, shown := range map[string]bool{strings.Repeat("a", 60_000): true, strings.Repeat("\ufdfa", 341): true, strings.Repeat("\ufdfa", 342): false} {
+		if _, got, err := c.Prove(t.Context(), posted(formType, "username="+value)); got != shown || (err == nil) != shown {
+			t.Errorf("%d bytes: %v, %v", len(value), got, err)
+		}
+	}
 	for _, blank := range []string{"", " ", "\u2003\t", "\u200b"} {
 		if who, err := c.For(blank); err == nil {
 			t.Errorf("%q is %v", blank, who)

@@ -9,4 +9,4 @@ func (c *Claimed) Value(r *Request) (value string, shown bool, err error) {
 }
 
 // Canonical is the one spelling of a claimed value.
-func Canonical(value string) string { return canonical(value) }
+func Canonical(value string) (string, error) { return canonical(value) }

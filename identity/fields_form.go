@@ -14,6 +14,9 @@ import (
 // in a password, unless they would then read another value of the field.
 func (f *field) inForm(text string, found *finding) error {
 	for pair := range strings.SplitSeq(text, "&") {
+		if pair == "" {
+			continue
+		}
 		_, _, several := strings.Cut(pair, ";")
 		for piece := range strings.SplitSeq(pair, ";") {
 			rawKey, rawValue, _ := strings.Cut(piece, "=")

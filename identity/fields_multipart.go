@@ -10,13 +10,14 @@ import (
 // all readers take apart in the same way: lines that end with CR LF, nothing before
 // the first part or behind the last, and the boundary nowhere else.
 func (f *field) inParts(text, boundary string, found *finding) error {
-	delimiter := "--" + boundary
+	line := "\r\n--" + boundary
+	delimiter := line[2:]
 	text, begun := strings.CutPrefix(text, delimiter)
 	for begun {
 		if end, closed := strings.CutPrefix(text, "--"); closed && (end == "" || end == "\r\n") {
 			return nil
 		}
-		part, rest, ended := strings.Cut(text, "\r\n"+delimiter)
+		part, rest, ended := strings.Cut(text, line)
 		part, opened := strings.CutPrefix(part, "\r\n")
 		if !ended || !opened || strings.Contains(part, delimiter) {
 			break
