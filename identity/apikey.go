@@ -117,6 +117,13 @@ func (a *APIKey) For(id string) (Who, error) {
 	return who, nil
 }
 
+// TellsPlans says whether plans are known from keys that are shown alone, and not by
+// id from a table in memory.
+func (a *APIKey) TellsPlans() bool {
+	_, table := a.keyring().(*Keys)
+	return !table
+}
+
 func (a *APIKey) String() string { return "api_key" }
 
 // HeaderName is the header that holds the key alone, in canonical form; "" where

@@ -242,8 +242,8 @@ func TestClientsNamedByID(t *testing.T) {
 	if _, err := a.For(""); err == nil {
 		t.Error("no id, and yet a client")
 	}
-	if a.String() != "api_key" {
-		t.Error(a)
+	if a.String() != "api_key" || a.TellsPlans() {
+		t.Error(a, a.TellsPlans())
 	}
 }
 

@@ -399,7 +399,7 @@ func TestStagesOfKeys(t *testing.T) {
 	if who, shown, err := a.Prove(t.Context(), r); shown || err == nil || errors.Is(err, identity.ErrUnproved) {
 		t.Errorf("%v, %v, %v", who, shown, err)
 	}
-	if who, err := a.For("acme"); err != nil || who != (identity.Who{ID: "api_key:acme"}) {
+	if who, err := a.For("acme"); err != nil || who != (identity.Who{ID: "api_key:acme"}) || !a.TellsPlans() {
 		t.Errorf("%v, %v", who, err)
 	}
 }
