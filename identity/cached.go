@@ -106,7 +106,7 @@ type found struct {
 
 // A flight is a look-up that runs.
 type flight struct {
-	done chan struct{} // closed when answer is set
+	done chan struct{} // closed when found is set
 	found
 }
 
@@ -166,6 +166,7 @@ func (c *Cached) Find(ctx context.Context, sum digest) (Key, bool, error) {
 	c.mu.Unlock()
 	if !flying {
 		c.fly(ctx, sum, f)
+		return f.key, f.is, f.err
 	}
 	select {
 	case <-f.done:
