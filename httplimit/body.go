@@ -43,8 +43,8 @@ func (b *beginning) read(ctx context.Context, most int) (data []byte, whole bool
 		giveUp := context.AfterFunc(ctx, func() {
 			_ = http.NewResponseController(b.answer).SetReadDeadline(time.Unix(1, 0))
 		})
-		from.fill(most + 1) // one more tells whether there is more
-		if !giveUp() {
+		from.fill(ctx, most+1) // one more tells whether there is more
+		if !giveUp() && (from.err == nil || from.err == io.EOF) {
 			from.err = errSlowBody // the deadline is over for whoever reads on, too
 		}
 	}
@@ -79,9 +79,10 @@ type begun struct {
 	err  error
 }
 
-// fill reads until there are so many bytes, or the end.
-func (b *begun) fill(size int) {
-	for len(b.text) < size && b.err == nil {
+// fill reads until there are so many bytes, or the end, or the context ends: bytes
+// that come one by one may have moved the deadline.
+func (b *begun) fill(ctx context.Context, size int) {
+	for len(b.text) < size && b.err == nil && ctx.Err() == nil {
 		b.text = slices.Grow(b.text, min(512, size-len(b.text)))
 		n := 0
 		n, b.err = b.ReadCloser.Read(b.text[len(b.text):min(size, cap(b.text))])

@@ -71,3 +71,48 @@ func ExampleNew() {
 	// "all";q=100;w=60, "login";q=5;w=900
 	// "all";r=99;t=60, "login";r=4;t=900
 }
+
+// An application behind a limit on failed logins of an account, from wherever they
+// come: over the limit nobody is locked out, but a second factor is asked for.
+func ExampleMarked() {
+	store, err := memstore.New(memstore.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	account, err := identity.NewHeader("X-Account", new(identity.Secret))
+	if err != nil {
+		log.Fatal(err)
+	}
+	marks := &policy.Marks{Key: []byte("32 random bytes from a file, say")}
+	engine, err := policy.NewEngine(&policy.Policy{
+		Marks: marks,
+		Limits: []*policy.Limit{{
+			Name: "failed", Per: account, OnLimit: policy.Mark, Failure: policy.Failure{Status: []int{401}},
+			Limit: comporta.Limit{Limit: 2, Window: time.Hour, Charge: comporta.Failures},
+		}},
+	}, store, policy.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	login := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if over, err := httplimit.Marked(r, marks, time.Now()); err != nil || len(over) > 0 {
+			http.Error(w, "Give the code from your device, too.", http.StatusForbidden)
+			return
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+	})
+	handler := httplimit.New(engine, httplimit.Options{})(login)
+	for range 3 {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("POST", "/login", nil)
+		r.Header.Set("X-Account", "alice")
+		handler.ServeHTTP(w, r)
+		fmt.Println(w.Code)
+	}
+	// Output:
+	// 401
+	// 401
+	// 403
+}

@@ -160,9 +160,9 @@ func resetOf(v *policy.Verdict, a *policy.Applied) time.Duration {
 	return reset
 }
 
-// retryOf is the Retry-After of a refusal in seconds, where it has one.
+// retryOf is the Retry-After of a denial in seconds, where it has one.
 func retryOf(v *policy.Verdict) (int64, bool) {
-	if v.Allowed || v.RetryAfter == comporta.Never {
+	if v.Allowed || v.Refused != nil || v.RetryAfter == comporta.Never {
 		return 0, false
 	}
 	return max(1, seconds(v.RetryAfter)), true

@@ -44,14 +44,6 @@ func isGRPC(r *http.Request) bool {
 	return len(types) > 0 && strings.HasPrefix(types[0], "application/grpc")
 }
 
-// appendMessage writes the operator's words behind others.
-func appendMessage(buf []byte, message string) []byte {
-	if message == "" {
-		return buf
-	}
-	return append(append(buf, ' '), message...)
-}
-
 // percent percent-encodes all but printable ASCII, percent signs, and what else is named.
 func percent(text, also string) string {
 	const hex = "0123456789ABCDEF"

@@ -38,7 +38,11 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, d *desk) {
 		if of.Status == http.StatusServiceUnavailable {
 			code = grpcUnavailable
 		}
-		g.answerGRPC(w, r, code, string(appendMessage(appendDetail(d.text[:0], v), of.Message)), pushback(v))
+		detail := appendDetail(d.text[:0], v, of.Status)
+		if of.Message != "" {
+			detail = append(append(detail, ' '), of.Message...)
+		}
+		g.answerGRPC(w, r, code, string(detail), pushback(v))
 		return
 	}
 	fieldsEnd := len(d.text)
@@ -105,7 +109,7 @@ func appendProblem(buf []byte, v *policy.Verdict, of *policy.Limit) []byte {
 		kind = `{"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity","title":"Temporary reduced capacity","status":`
 	}
 	buf = strconv.AppendInt(append(buf, kind...), int64(status), 10)
-	buf = appendDetail(append(buf, `,"detail":"`...), v)
+	buf = appendDetail(append(buf, `,"detail":"`...), v, status)
 	if of.Message != "" {
 		buf = appendJSON(append(buf, ' '), of.Message)
 		buf = appendJSON(append(buf, `","message":"`...), of.Message)
@@ -134,13 +138,16 @@ func appendJSON(buf []byte, text string) []byte {
 }
 
 // appendDetail says in words, in ASCII, when to ask again.
-func appendDetail(buf []byte, v *policy.Verdict) []byte {
+func appendDetail(buf []byte, v *policy.Verdict, status int) []byte {
 	retry, ok := retryOf(v)
 	if !ok {
 		return append(buf, "This request costs more than a full budget holds, so it can never pass: do not retry it as it is."...)
 	}
-	buf = append(buf, "Too many requests: retry in "...)
-	buf = appendWait(buf, retry)
+	why := "Too many requests: retry in "
+	if status == http.StatusServiceUnavailable {
+		why = "More is asked of this service than it can do at the moment: retry in "
+	}
+	buf = appendWait(append(buf, why...), retry)
 	return append(buf, '.')
 }
 
