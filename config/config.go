@@ -15,7 +15,7 @@ import (
 
 // A Config is a policy file as understood, defaults written out. It is valid
 // because it exists; it is not to be changed after Load, but for LoadSecret,
-// ShareSecret and LoadPasswords.
+// ShareSecret, LoadPasswords, LoadKeys and LoadMarks.
 type Config struct {
 	// File is the file's name, as it was given; "" from Quick.
 	File   string

@@ -174,9 +174,17 @@ func TestTheSchemaRefusesWhatASchemaCan(t *testing.T) {
 		"identities: {address: {ipv6_outer: {times: 0}}}", "server: {timeouts: {idle: 5}}", "server: {max_body_bytes: 10MB}",
 		"limits: [{name: a, per: address}]", "limits: [{name: a, limit: 1/s}]", "limits: [{per: address, limit: 1/s}]",
 		"limits: [{name: a, per: address, limit: 1/s, quota: 1/day}]", "limits: [{name: A, per: address, limit: 1/s}]",
-		"limits: [{name: a, per: user, limit: 1/s}]", "limits: [{name: a, per: {}, limit: 1/s}]", "limits: [{name: a, per: {header: X, path: y}, limit: 1/s}]",
-		"limits: [{name: a, per: address, limit: 5}]", "limits: [{name: a, per: address, limit: 1/s, charge: failures}]",
+		"limits: [{name: a, per: users, limit: 1/s}]", "limits: [{name: a, per: {}, limit: 1/s}]", "limits: [{name: a, per: {header: X, path: y}, limit: 1/s}]",
+		"limits: [{name: a, per: address, limit: 5}]", "limits: [{name: a, per: address, limit: 1/s, charge: failure}]",
 		"limits: [{name: a, per: address, limit: 1/s, cost: 0}]", "limits: [{name: a, per: address, limit: 1/s, cost: {/: -1}}]", "limits: {}",
+		"plans: [free]", "plans: {free: {a: 5}}", "plans: {free: unlimited}", "marks: {secret: x}", "overrides: {}", "overrides: [{who: acme, limits: {a: 1/s}}]",
+		"overrides: [{who: {api_key: acme}}]", "overrides: [{who: {header: X-P}, limits: {a: 1/s}}]", "overrides: [{who: {api_key: acme}, limits: {a: 1/s}, through: tomorrow}]",
+		"limits: [{name: a, per: address, limit: 1/s, on_missing: never}]", "limits: [{name: a, per: address, limit: 1/s, cost: {header: X-Cost}}]",
+		"limits: [{name: a, per: address, limit: 1/s, cost: {estimate: {default: 1}}}]", "limits: [{name: a, per: address, limit: 1/s, cost: {estimate: {default: 1}, from: {}}}]",
+		"limits: [{name: a, per: address, limit: 1/s, charge: failures, failure: {status: [600]}}]", "limits: [{name: a, per: address, limit: 1/s, charge: failures, failure: {status: 6xx}}]",
+		"limits: [{name: a, per: address, limit: 1/s, enforce: 25}]", "limits: [{name: a, per: address, limit: 1/s, on_limit: {status: 200}}]",
+		"limits: [{name: a, per: address, limit: 1/s, block: 5}]", "limits: [{name: a, per: address, quota: 1/day, warn_at: 80}]", "limits: [{name: a, per: address, quota: 1/day, warn_at: {header: X-W}}]",
+		"limits: [{name: a, per: address, limit: 1/s, lockout: yes}]",
 	} {
 		if schemaFits(t, "x.yaml", []byte(text)) == nil {
 			t.Errorf("taken: %s", text)
