@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -176,21 +177,15 @@ func (r *reader) warnForgeable(d detail) {
 		"let something before the gateway check or set the header, and put a limit per address beside it")
 }
 
-// warnCost warns of a cost that a full budget cannot pay.
+// warnCost warns of a cost that a full budget cannot pay, the limit's own or a plan's.
 func (r *reader) warnCost(d detail) {
-	if d.limit.Limit.Unlimited || d.rule.Full() == 0 {
-		return
-	}
-	said := slices.Clone(d.limit.Cost)
+	costs := slices.Clone(d.limit.Cost)
 	if h := d.limit.CostHeader; h != nil {
-		said = []policy.Cost{{Units: h.Default}}
+		costs = []policy.Cost{{Units: h.Default}}
 	} else if e := d.limit.Estimate; e != nil {
-		said = []policy.Cost{{Units: e.Default}}
+		costs = []policy.Cost{{Units: e.Default}}
 	}
-	for _, c := range said {
-		if c.Units <= d.rule.Full() {
-			continue
-		}
+	for _, c := range costs {
 		which := "every request"
 		switch {
 		case c.Match != nil:
@@ -198,9 +193,23 @@ func (r *reader) warnCost(d detail) {
 		case len(d.limit.Cost) == 0:
 			which = "a request that does not say its cost"
 		}
-		r.warn(d.at.cost, "W-COST-OVER", fmt.Sprintf("%s costs %d, and a full budget of limit %q holds %d: it is always refused", which, c.Units, d.limit.Name, d.rule.Full()),
-			"raise the limit or its burst, or lower the cost")
+		r.warnDear(d, which, c.Units, d.rule, fmt.Sprintf("limit %q", d.limit.Name))
+		for _, plan := range slices.Sorted(maps.Keys(r.config.Policy.Plans)) {
+			if said, ok := r.config.Policy.Plans[plan][d.limit.Name]; ok {
+				_, rule := own(d.limit, said)
+				r.warnDear(d, which, c.Units, rule, fmt.Sprintf("limit %q with plan %q", d.limit.Name, plan))
+			}
+		}
 	}
+}
+
+func (r *reader) warnDear(d detail, which string, cost int64, rule *comporta.Rule, whose string) {
+	full := rule.Full()
+	if full == 0 || cost <= full || rule.Limit().Unlimited {
+		return
+	}
+	r.warn(d.at.cost, "W-COST-OVER", fmt.Sprintf("%s costs %d, and a full budget of %s holds %d: it is always refused", which, cost, whose, full),
+		"raise the limit or its burst, or lower the cost")
 }
 
 // roughSize prints bytes for people, rounded up to a whole unit.

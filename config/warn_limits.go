@@ -47,7 +47,7 @@ func (r *reader) unused(d detail, why string, words ...string) {
 	if len(words) > 1 {
 		do = "do"
 	}
-	r.warn(d.words[words[0]].key, "W-WORD-UNUSED", fmt.Sprintf("%s of limit %q %s nothing: %s", strings.Join(words, " and "), d.limit.Name, do, why), "leave out what does nothing")
+	r.warn(d.words[words[0]].key, "W-WORD-UNUSED", fmt.Sprintf("%s of limit %q %s nothing: %s", strings.Join(words, ", "), d.limit.Name, do, why), "leave out what does nothing")
 }
 
 // unlimited says whether no client has numbers under a limit.
