@@ -211,8 +211,8 @@ func (a *asking) estimate(ctx context.Context, e *Estimate, v *Verdict) int64 {
 		}
 		return e.Default
 	}
-	if units, found := FindNumber(data, e.RequestJSON); found && units <= comporta.MaxCost {
-		return max(units, 1)
+	if units, found := FindNumber(data, e.RequestJSON); found {
+		return min(max(units, 1), comporta.MaxCost)
 	}
 	return e.Default
 }

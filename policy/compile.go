@@ -106,7 +106,7 @@ func (c *compiler) limit(l *Limit) *clause {
 	c.conduct(l)
 	c.onError(l, l.OnError)
 	own := c.compileNumbers(l, l.Limit, "limit")
-	plans := c.plans(l)
+	plans := c.plans(l, l, func(own comporta.Limit) comporta.Limit { return own })
 	if len(c.errs) > faults || l.Mode == Off {
 		return nil
 	}
@@ -283,14 +283,18 @@ func (c *compiler) outer(clause *clause) {
 	if len(wider) == 0 {
 		return
 	}
-	wide.Limit.Limit = times(l.Limit.Limit, cmp.Or(o.Times, 16))
-	wide.Limit.Burst = times(l.Limit.Burst, cmp.Or(o.Times, 16))
+	widen := func(l comporta.Limit) comporta.Limit {
+		l.Limit, l.Burst = times(l.Limit, cmp.Or(o.Times, 16)), times(l.Burst, cmp.Or(o.Times, 16))
+		return l
+	}
+	wide.Limit = widen(l.Limit)
 	c.name(&wide)
 	own := c.compileNumbers(&wide, wide.Limit, "limit")
+	plans := c.plans(&wide, l, widen)
 	if own == nil {
 		return
 	}
-	clause.parts = append(clause.parts, part{limit: &wide, who: c.wider(main.who, wider), own: *own, open: main.open, main: main})
+	clause.parts = append(clause.parts, part{limit: &wide, who: c.wider(main.who, wider), own: *own, plans: plans, open: main.open, main: main})
 	c.beside(&clause.parts[1])
 }
 

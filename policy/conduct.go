@@ -52,7 +52,7 @@ func (c *compiler) conduct(l *Limit) {
 	if l.Share < 0 || l.Share > 100 {
 		c.wrong(l, "enforce", fmt.Errorf("%d percent of the clients: from 1 to 100", l.Share))
 	}
-	if l.Share > 0 && l.Mode == Enforce && identity.Has(l.Per, chosen) {
+	if l.Share > 0 && l.Mode == Enforce && (l.OnMissing == ByAddress || identity.Has(l.Per, chosen)) {
 		c.wrong(l, "enforce", errors.New("a share of clients is for identities that are proved: an attacker would choose one that is not held"))
 	}
 	if l.Block < 0 || l.Block > 0 && (l.Block < comporta.MinWindow || l.Block > comporta.MaxWindow) {
@@ -131,7 +131,7 @@ func (c *compiler) overrides() {
 	e := c.engine
 	for _, o := range e.policy.Overrides {
 		for name := range o.Limits {
-			if !c.names[name] {
+			if !e.policy.has(name) {
 				c.wrong(nil, "overrides", fmt.Errorf("%q is no limit of the policy", name))
 			}
 		}

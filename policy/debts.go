@@ -71,6 +71,15 @@ func (d *debts) correct(key comporta.Key, at comporta.Instant, more int64) {
 	}
 }
 
+// forget is of keys that are to be new.
+func (d *debts) forget(keys []comporta.Key) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, key := range keys {
+		delete(d.owed, key)
+	}
+}
+
 // next is one of the debts, of those whose window goes on for so long that it is
 // the store's, too, whose clock may be another. The others are forgotten.
 func (d *debts) next(now comporta.Instant) (comporta.Key, debt, bool) {

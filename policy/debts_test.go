@@ -276,3 +276,21 @@ func TestDebtsAreBounded(t *testing.T) {
 		t.Errorf("%d left", n)
 	}
 }
+
+// Who is made new owes nothing either.
+func TestAResetForgetsWhatIsOwed(t *testing.T) {
+	f := join(t, 1, limits(quota(t, "day", "100/day")))
+	f.store.be(true)
+	f.passes(40, "GET", "/", peer)
+	f.store.be(false)
+	who, _ := socket.For(peer)
+	if err := f.Reset(t.Context(), policy.Listed{Source: socket, Who: who}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Repay(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.peek(t, "day", peer); got != 100 {
+		t.Errorf("%d left of a new day", got)
+	}
+}

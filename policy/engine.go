@@ -87,7 +87,9 @@ func NewEngine(p *Policy, store comporta.Store, o Options) (*Engine, error) {
 		return nil, err
 	}
 	if o.Before != nil {
-		e.plans = cmp.Or(e.plans, o.Before.plans)
+		if e.plans != nil {
+			e.plans = cmp.Or(o.Before.plans, e.plans)
+		}
 		e.setting.Lock()
 		defer e.setting.Unlock()
 		if err := e.override(o.Before.Overrides(), true); err != nil {

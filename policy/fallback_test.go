@@ -343,3 +343,12 @@ func TestTheSlowestBucketHasShares(t *testing.T) {
 		t.Errorf("%s", fell(v))
 	}
 }
+
+// A limit that refuses nothing while the store answers refuses nothing while it does not.
+func TestWhatMarksDoesNotDeny(t *testing.T) {
+	f := join(t, 1, limits(limit(t, "soft", "9/min", func(l *policy.Limit) { l.OnLimit, l.OnError = policy.Demote, policy.Deny })))
+	f.store.be(true)
+	if v := f.check(request("GET", "/", peer)); !v.Allowed || v.Fallen != policy.Allow {
+		t.Errorf("%s", fell(v))
+	}
+}

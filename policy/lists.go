@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/gaissmai/bart"
@@ -25,12 +26,16 @@ var denied = &identity.RequestError{Status: http.StatusForbidden, Detail: "Reque
 
 func (c *compiler) lists() {
 	l := &c.engine.lists
-	c.listed(&l.allowed, c.engine.policy.Allow)
-	c.listed(&l.denied, c.engine.policy.Deny)
+	c.listed(&l.allowed, "allow", c.engine.policy.Allow)
+	c.listed(&l.denied, "deny", c.engine.policy.Deny)
 }
 
-func (c *compiler) listed(to *listed, from []Listed) {
+func (c *compiler) listed(to *listed, field string, from []Listed) {
 	for _, one := range from {
+		if err := one.wrong(); err != nil {
+			c.wrong(nil, field, err)
+			continue
+		}
 		if one.Network.IsValid() {
 			if to.networks == nil {
 				to.networks = new(bart.Lite)
@@ -47,6 +52,19 @@ func (c *compiler) listed(to *listed, from []Listed) {
 			l.leaves = append(l.leaves, at)
 		}
 	}
+}
+
+// wrong says why an entry of a list can hold for nobody.
+func (l *Listed) wrong() error {
+	switch {
+	case l.Network.IsValid():
+		return nil
+	case l.Source == nil || l.Who.ID == "":
+		return errors.New("an entry is a client, with the source that proves it, or a network")
+	case identity.Has(l.Source, isPath):
+		return errors.New("a part of the path is known under a limit's patterns only: it cannot be listed")
+	}
+	return nil
 }
 
 func (l *lists) has(leaf int) bool {

@@ -63,6 +63,9 @@ func (e *Engine) Look(ctx context.Context, r *identity.Request, v *Verdict) {
 // No list has a say, and the request is never refused.
 func (e *Engine) LookAtCaller(ctx context.Context, r *identity.Request, v *Verdict) {
 	v.begin(e.now(), r)
+	body := r.Body
+	r.Body = nil
+	defer func() { r.Body = body }()
 	a := e.ask(r)
 	defer e.done(a)
 	for _, c := range e.clauses {
@@ -229,7 +232,8 @@ var errNoReset = errors.New("policy: the store cannot reset keys")
 
 // Reset makes a client new under the limits of those names, or under all that can
 // count it by itself where none is named: its budget is full, and it is denied no
-// longer for what it did before. It is safe for concurrent use.
+// longer for what it did before. What a quota spent while the store could not answer
+// is not charged to it any more. It is safe for concurrent use.
 func (e *Engine) Reset(ctx context.Context, who Listed, limits ...string) error {
 	store, ok := e.store.(resetter)
 	if !ok {
@@ -239,6 +243,7 @@ func (e *Engine) Reset(ctx context.Context, who Listed, limits ...string) error 
 	if err != nil {
 		return err
 	}
+	e.fallback.debts.forget(keys)
 	err = store.Reset(ctx, keys)
 	if local, ok := e.fallback.local.(resetter); ok {
 		err = errors.Join(err, local.Reset(ctx, keys))

@@ -29,15 +29,15 @@ type numbers struct {
 
 // numbers are those that hold for a client: its override's, its plan's, or the limit's own.
 func (e *Engine) numbers(a *asking, p *part, o *option, who identity.Who, now comporta.Instant) *numbers {
+	if who.Plan != "" && e.plans != nil {
+		e.plans.remember(who.ID, who.Plan)
+	}
 	if table := e.overrides.Load(); table != nil && p.main == nil {
 		if n := table.find(a, o, p.limit, who, now); n != nil {
 			return n
 		}
 	}
 	if who.Plan != "" {
-		if e.plans != nil {
-			e.plans.remember(who.ID, who.Plan)
-		}
 		if n := p.plans[who.Plan]; n != nil {
 			return n
 		}
@@ -82,8 +82,9 @@ func kindred(l, said comporta.Limit) error {
 	return fmt.Errorf("the limit is no quota: write numbers as 100/min, or unlimited")
 }
 
-// plans compiles what plans say of a limit.
-func (c *compiler) plans(l *Limit) map[string]*numbers {
+// plans compiles what plans say of a limit, for it or for the one by a wider prefix,
+// whose numbers are a multiple.
+func (c *compiler) plans(to, l *Limit, widen func(comporta.Limit) comporta.Limit) map[string]*numbers {
 	var found map[string]*numbers
 	for _, name := range slices.Sorted(maps.Keys(c.engine.policy.Plans)) {
 		said, ok := c.engine.policy.Plans[name][l.Name]
@@ -94,7 +95,7 @@ func (c *compiler) plans(l *Limit) map[string]*numbers {
 			c.wrong(l, "plans", fmt.Errorf("plan %q: %w", name, err))
 			continue
 		}
-		if n := c.compileNumbers(l, l.With(said), "plan "+name); n != nil {
+		if n := c.compileNumbers(to, widen(l.With(said)), "plan "+name); n != nil {
 			if found == nil {
 				found = make(map[string]*numbers)
 			}
@@ -104,11 +105,16 @@ func (c *compiler) plans(l *Limit) map[string]*numbers {
 	return found
 }
 
+// has says whether the policy has a limit of that name, be it off.
+func (p *Policy) has(name string) bool {
+	return slices.ContainsFunc(p.Limits, func(l *Limit) bool { return l.Name == name })
+}
+
 // checkPlans finds plans for limits that do not exist.
 func (c *compiler) checkPlans() {
 	for _, name := range slices.Sorted(maps.Keys(c.engine.policy.Plans)) {
 		for _, limit := range slices.Sorted(maps.Keys(c.engine.policy.Plans[name])) {
-			if !c.names[limit] {
+			if !c.engine.policy.has(limit) && limit != c.engine.preflightLimit().Name {
 				c.wrong(nil, "plans", fmt.Errorf("plan %q has numbers for %q, which is no limit", name, limit))
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/comporta/comporta"
 	"github.com/comporta/comporta/identity"
+	"github.com/comporta/comporta/memstore"
 	"github.com/comporta/comporta/policy"
 )
 
@@ -241,5 +242,108 @@ func TestLookForeseesWhatAskingGets(t *testing.T) {
 				h.now = h.now.Add(1700 * time.Millisecond)
 			}
 		}
+	}
+}
+
+// What a plan allows is allowed to the range around an address in the same measure.
+func TestPlansWidenTheRangeAroundAnAddress(t *testing.T) {
+	key := &card{kind: "key"}
+	p := limits(limit(t, "pair", "1/min as fixed_window", per(identity.All{key, socket})))
+	p.IPv6Outer.Times = 2
+	p.Plans = map[string]policy.Plan{"pro": {"pair": numbers(t, "4/min")}, "whole": {"pair": numbers(t, "unlimited")}}
+	h := open(t, p)
+	for plan, want := range map[string]int{"none": 2, "pro": 8, "whole": 12} {
+		got := 0
+		for _, peer := range []string{"2001:db8:1:1::1", "2001:db8:1:2::1", "2001:db8:1:3::1"} {
+			got += h.passes(4, "GET", "/", peer, "X-Key", plan+" of "+plan)
+		}
+		if got != want {
+			t.Errorf("plan %s: %d pass, want %d", plan, got, want)
+		}
+	}
+}
+
+// What is said of keys beside a limit's own is said of nothing.
+func TestNumbersAreForLimitsThatThereAre(t *testing.T) {
+	said := map[string]comporta.Limit{"address.outer": numbers(t, "5/min")}
+	block := func(l *policy.Limit) { l.Block = time.Second }
+	for name, set := range map[string]func(p *policy.Policy){
+		"plan": func(p *policy.Policy) { p.Plans = map[string]policy.Plan{"pro": said} },
+		"override": func(p *policy.Policy) {
+			p.Overrides = []*policy.Override{{Who: policy.Listed{Network: prefix("192.0.2.0/24")}, Limits: said}}
+		},
+	} {
+		p := limits(limit(t, "address", "1/min", block))
+		set(&p)
+		if _, err := policy.NewEngine(&p, lost{}, policy.Options{}); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}
+
+// A limit that is unlimited for a client is not the one that headers name, whatever
+// it is for others.
+func TestWhatIsUnlimitedForAClientIsNotNamed(t *testing.T) {
+	key := &card{kind: "key"}
+	p := limits(
+		limit(t, "a", "9/min", per(key), show),
+		limit(t, "b", "unlimited", per(key)),
+	)
+	p.Plans = map[string]policy.Plan{"whole": {"a": numbers(t, "unlimited")}, "small": {"a": numbers(t, "unlimited"), "b": numbers(t, "3/min")}}
+	h := open(t, p)
+	for who, want := range map[string]int{"x": 0, "y of whole": -1, "z of small": 1} {
+		if v := h.check(request("GET", "/", "203.0.113.7", "X-Key", who)); v.Named != want {
+			t.Errorf("%s: named %d, want %d", who, v.Named, want)
+		}
+	}
+}
+
+func TestPlansAreRememberedOverAReload(t *testing.T) {
+	user := &card{kind: "user", stage: identity.Credential}
+	alice, _ := user.For("alice")
+	p := limits(limit(t, "requests", "2/min", per(user)))
+	p.Plans = map[string]policy.Plan{"pro": {"requests": numbers(t, "4/min")}}
+	p.Overrides = []*policy.Override{{Who: policy.Listed{Source: user, Who: alice}, Limits: p.Plans["pro"]}}
+	h := open(t, p)
+	h.check(request("GET", "/", "203.0.113.7", "X-User", "alice of pro"))
+	store, err := memstore.New(memstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := policy.NewEngine(&p, store, policy.Options{Before: h.Engine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.LookAt(t.Context(), policy.Listed{Source: user, Who: alice}, new(policy.Verdict)); err != nil {
+		t.Error(err)
+	}
+}
+
+// The caller's own limits are looked at without the body, whatever comes with it.
+func TestTheCallersLimitsNeedNoBody(t *testing.T) {
+	l := limit(t, "tokens", "9000/min", func(l *policy.Limit) {
+		l.Estimate = &policy.Estimate{RequestJSON: "max_tokens", Default: 5, ResponseHeader: "X-Cost"}
+	})
+	h := open(t, limits(l))
+	r := login("203.0.113.7", "alice")
+	v := new(policy.Verdict)
+	h.LookAtCaller(t.Context(), r, v)
+	if len(v.Applied) != 1 || v.Applied[0].Decision.Remaining != 9000 || r.Body == nil {
+		t.Errorf("%+v", v)
+	}
+}
+
+// A request that says it costs more than can be counted is not charged less for it.
+func TestAnEstimateOverAllBounds(t *testing.T) {
+	l := limit(t, "tokens", "9000/min", func(l *policy.Limit) {
+		l.Estimate = &policy.Estimate{RequestJSON: "max_tokens", Default: 5, ResponseHeader: "X-Cost"}
+	})
+	h := open(t, limits(l))
+	r := request("POST", "/", "203.0.113.7")
+	r.Body = func(context.Context, int) ([]byte, bool, error) {
+		return []byte(`{"max_tokens": 9007199254740993}`), true, nil
+	}
+	if v := h.check(r); v.Allowed || v.RetryAfter != comporta.Never {
+		t.Errorf("%+v", v)
 	}
 }

@@ -16,8 +16,8 @@ const (
 	Allow
 	// Local asks [Options.Local], under this instance's share of the limit.
 	Local
-	// Deny refuses the request, and nothing is spent anywhere. A shadow limit refuses
-	// nothing: there it is Allow.
+	// Deny refuses the request, and nothing is spent anywhere. A limit that refuses
+	// nothing, for it is in shadow, marks or demotes, has no say: there it is Allow.
 	Deny
 )
 

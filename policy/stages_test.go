@@ -264,3 +264,22 @@ func TestALookThatWasTooStrict(t *testing.T) {
 		t.Errorf("bob is blocked: %+v", v)
 	}
 }
+
+func TestListsNameClients(t *testing.T) {
+	id, err := identity.NewPath("id", secret(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, listed := range map[string]policy.Listed{
+		"nobody":         {},
+		"no source":      {Who: identity.Who{ID: "key:acme"}},
+		"no client":      {Source: socket},
+		"part of a path": {Source: id, Who: identity.Who{ID: "path:id:x"}},
+	} {
+		p := limits()
+		p.Deny = []policy.Listed{listed}
+		if _, err := policy.NewEngine(&p, lost{}, policy.Options{}); err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+}

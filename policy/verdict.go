@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"math"
+
 	"github.com/comporta/comporta"
 	"github.com/comporta/comporta/identity"
 )
@@ -91,7 +93,7 @@ func (v *Verdict) name() {
 	v.Named = -1
 	for i := range v.Applied {
 		a := &v.Applied[i]
-		if !a.Shown || a.Limit.Limit.Unlimited {
+		if !a.Shown || a.Decision.Limit == math.MaxInt64 {
 			continue
 		}
 		if v.Named < 0 || a.binds(&v.Applied[v.Named]) {
