@@ -29,9 +29,6 @@ type numbers struct {
 
 // numbers are those that hold for a client: its override's, its plan's, or the limit's own.
 func (e *Engine) numbers(a *asking, p *part, o *option, who identity.Who, now comporta.Instant) *numbers {
-	if who.Plan != "" && e.plans != nil {
-		e.plans.remember(who.ID, who.Plan)
-	}
 	if table := e.overrides.Load(); table != nil && p.main == nil {
 		if n := table.find(a, o, p.limit, who, now); n != nil {
 			return n

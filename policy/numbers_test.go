@@ -218,6 +218,12 @@ func TestLookingSpendsNothing(t *testing.T) {
 	if err := h.LookAt(context.Background(), alice, v); err != nil || v.Applied[0].Decision.Remaining != 5 {
 		t.Errorf("alice: %v, %+v", err, v.Applied)
 	}
+	// Of a user who came without one it is known that there is none.
+	bob, _ := user.For("bob")
+	h.passes(1, "GET", "/", "203.0.113.7", "X-User", "bob")
+	if err := h.LookAt(context.Background(), policy.Listed{Source: user, Who: bob}, v); err != nil || v.Applied[0].Decision.Limit != 3 {
+		t.Errorf("bob: %v, %+v", err, v.Applied)
+	}
 	if d, err := h.Grant(context.Background(), alice, "requests", 3); err != nil || d.Remaining != 8 {
 		t.Errorf("granted: %v, %+v", err, d)
 	}

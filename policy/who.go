@@ -34,8 +34,9 @@ type option struct {
 
 // A leaf is a source that is not made of others.
 type leaf struct {
-	source identity.Source
-	prover identity.Prover // nil for a source that has nothing more to say
+	source  identity.Source
+	prover  identity.Prover  // nil for a source that has nothing more to say
+	planner identity.Planner // nil where no plan comes with a proof
 }
 
 // An answer is what a leaf said of the request, once it did.
@@ -114,7 +115,8 @@ func (c *compiler) leaf(s identity.Source) int {
 		}
 	}
 	prover, _ := s.(identity.Prover)
-	e.leaves = append(e.leaves, leaf{s, prover})
+	planner, _ := s.(identity.Planner)
+	e.leaves = append(e.leaves, leaf{s, prover, planner})
 	return len(e.leaves) - 1
 }
 
@@ -141,6 +143,9 @@ func (a *asking) answer(ctx context.Context, at int, stage identity.Stage, v *Ve
 	known.who, known.shown, err = l.prover.Prove(ctx, a.request)
 	known.is = true
 	if err == nil {
+		if known.shown && l.planner != nil && a.engine.plans != nil && l.planner.TellsPlans() {
+			a.engine.plans.remember(known.who.ID, known.who.Plan)
+		}
 		return known, 0
 	}
 	known.shown = false
