@@ -66,7 +66,7 @@ func (r *reader) apiKey(n *node) {
 		r.warn(e.value, "W-KEY-IN-QUERY", "keys in queries end up in logs, histories and the Referer of others", "take them in a header, or as a bearer token")
 	}
 	if e, ok := words["keys"]; ok {
-		r.config.Keyring = r.keyring(e.value)
+		r.config.Keyring, r.config.said.keysAt = r.keyring(e.value), e.value.place
 	} else {
 		r.fault(n, "identities.api_key has no keys", "write keys: keys.yaml, the file that lists them")
 	}

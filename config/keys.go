@@ -15,18 +15,13 @@ import (
 )
 
 const (
-	// maxKeysFile and mostKeys bound a file of keys: so many are read in a few
-	// seconds. Whoever has more asks Redis or a URL for each.
+	// maxKeysFile and mostKeys bound a file of keys: so many are read in seconds.
+	// Whoever has more asks Redis or a URL for each.
 	maxKeysFile = 16 << 20
-	mostKeys    = 50_000
+	mostKeys    = 100_000
 	// shortKey is the length under which a key may be guessed.
 	shortKey = 16
 )
-
-var keysForm = form{
-	what: "a file of keys", size: maxKeysFile, words: 5 * mostKeys, perItem: 2 * len(keyWords), line: 4 << 10, secret: true,
-	empty: "list the keys, each with id: and key: or sha256:; write [] for none",
-}
 
 var keyWords = []word{
 	{name: "id", doc: "What is counted; several keys may share one."},
@@ -72,21 +67,16 @@ func (c *Config) ReadKeys() (*identity.Keys, []Problem, error) {
 
 // parseKeys reads a list of keys, or a mapping that has it under keys.
 func (c *Config) parseKeys(data []byte, mode fs.FileMode) (*identity.Keys, []Problem, error) {
-	top, problems := readTree(c.Keyring.File, data, &keysForm)
-	if problems != nil {
-		problems.sort()
-		return nil, nil, problems
-	}
 	k := &keysReader{reader: &reader{config: &Config{Policy: c.Policy}}, of: c, open: mode.Perm()&0o004 != 0,
 		sums: make(map[[sha256.Size]byte]int), plans: make(map[string]planned)}
-	keys := k.file(top)
+	keys := k.file(data)
 	if len(k.problems) > 0 {
 		k.problems.sort()
 		return nil, nil, k.problems
 	}
 	ring, err := identity.NewKeys(keys)
 	if err != nil {
-		return nil, nil, Problems{top.problem(err.Error(), "change one of the keys")}
+		return nil, nil, Problems{place{c.Keyring.File, 1, 1}.problem(err.Error(), "change one of the keys")}
 	}
 	Problems(k.config.Warnings).sort()
 	return ring, k.config.Warnings, nil
@@ -107,35 +97,57 @@ type planned struct {
 	line int
 }
 
-func (k *keysReader) file(top *node) (keys []identity.Key) {
-	at := top
-	if top.kind == mapping {
-		for _, e := range top.entries {
-			if e.key.text != "keys" || len(top.entries) > 1 {
-				k.fault(e.key, "a file of keys is a list, or the one word keys with that list", "begin each key with \"- id:\"")
-				return nil
+func (k *keysReader) file(data []byte) (keys []identity.Key) {
+	name := k.of.Keyring.File
+	top := place{name, 1, 1}
+	if len(data) > maxKeysFile {
+		k.problems = append(k.problems, top.problem("the file is larger than "+formatSize(maxKeysFile), manyKeys))
+		return nil
+	}
+	parts, items := pieces(data), 0
+	for _, piece := range parts {
+		if items += piece.items; items > mostKeys {
+			k.problems = append(k.problems, place{name, piece.line + 1, 1}.problem(fmt.Sprintf("the file has more than %d keys", mostKeys), manyKeys))
+			return nil
+		}
+	}
+	for _, piece := range parts {
+		read, problems := readTree(name, piece.data, &keysForm)
+		for i := range problems {
+			problems[i].Line += piece.line
+		}
+		if k.problems = append(k.problems, problems...); read == nil {
+			continue
+		}
+		read.shift(piece.line)
+		for _, item := range k.list(read) {
+			if key, ok := k.key(item); ok {
+				keys = append(keys, key)
 			}
-			at = e.value
 		}
 	}
-	items := at.items
-	if at.kind != list {
-		k.wrongKind(at, "a file of keys", "a list: each key begins with \"- id:\"")
-		return nil
-	}
-	if len(items) > mostKeys {
-		k.fault(items[mostKeys], fmt.Sprintf("the file has more than %d keys", mostKeys), "keep them in Redis, or behind a URL: keys: {redis: comporta-keys}")
-		return nil
-	}
-	if len(items) == 0 {
-		k.warn(at, "W-NO-KEYS", "there are no keys: no request has one", "list them, each with id: and key: or sha256:")
-	}
-	for _, item := range items {
-		if key, ok := k.key(item); ok {
-			keys = append(keys, key)
-		}
+	if len(keys) == 0 && len(k.problems) == 0 {
+		k.warn(&node{place: top}, "W-NO-KEYS", "there are no keys: no request has one", "list them, each with id: and key: or sha256:")
 	}
 	return keys
+}
+
+const manyKeys = "keep so many in Redis, or behind a URL: keys: {redis: comporta-keys}"
+
+// list is the list that a piece of the file is, or has under keys.
+func (k *keysReader) list(n *node) []*node {
+	if e, ok := n.entry("keys"); ok && len(n.entries) == 1 {
+		n = e.value
+	}
+	switch n.kind {
+	case list:
+		return n.items
+	case mapping:
+		k.fault(n, "a file of keys is a list, or the one word keys with that list", "begin each key with \"- id:\"")
+	default:
+		k.wrongKind(n, "a file of keys", "a list: each key begins with \"- id:\"")
+	}
+	return nil
 }
 
 // words are those of one key. Unknown ones are not repeated: a key may stand there.

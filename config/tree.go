@@ -62,20 +62,30 @@ func (n *node) entry(key string) (entry, bool) {
 	return n.entries[i], true
 }
 
-// A form is a kind of file: its bounds, and how problems speak of it.
+// A form is what is read as one piece of YAML, and how problems speak of it.
 type form struct {
-	what  string
-	empty string // what to do about an empty one
-	// size bounds it in bytes, words the words in it, perItem those of one item of a
-	// list, line the bytes of a line; 0 is no bound.
-	size, words, perItem, line int
+	what               string
+	empty              string // what to do where there is nothing
+	tooLarge, tooWordy string
 	// secret is that nothing of it may be repeated.
 	secret bool
 }
 
 var policyForm = form{
-	what: "a policy", size: maxFile, words: maxWords,
-	empty: "a policy needs at least `limits:`; write `limits: []` to limit nothing",
+	what: "a policy", empty: "a policy needs at least `limits:`; write `limits: []` to limit nothing",
+	tooLarge: "the file is larger than 256 KiB", tooWordy: fmt.Sprintf("the file has more than %d words", maxWords),
+}
+
+// shift puts a node, and all in it, so many lines further down.
+func (n *node) shift(lines int) {
+	n.line += lines
+	for _, item := range n.items {
+		item.shift(lines)
+	}
+	for _, e := range n.entries {
+		e.key.shift(lines)
+		e.value.shift(lines)
+	}
 }
 
 // readTree reads one YAML document, or says why it is none. Anchors, aliases,
@@ -83,10 +93,10 @@ var policyForm = form{
 // so that no file unfolds to more than what it shows.
 func readTree(name string, data []byte, f *form) (*node, Problems) {
 	top := place{file: name, line: 1, col: 1}
-	if len(data) > f.size {
-		return nil, Problems{top.problem("the file is larger than "+roughSize(int64(f.size)), fmt.Sprintf("is it the right file? This is %s", f.what))}
+	if len(data) > maxFile {
+		return nil, Problems{top.problem(f.tooLarge, f.isIt())}
 	}
-	if ps := unprintable(name, data, f.line); ps != nil {
+	if ps := unprintable(name, data); ps != nil {
 		return nil, ps
 	}
 	tokens := lexer.Tokenize(string(bytes.TrimPrefix(data, []byte("\ufeff"))))
@@ -106,6 +116,8 @@ func readTree(name string, data []byte, f *form) (*node, Problems) {
 	return nil, Problems{top.problem("the file is empty", f.empty)}
 }
 
+func (f *form) isIt() string { return "is it the right file? This is read as " + f.what }
+
 // keepInside puts a token that the lexer placed past its line's end at that end:
 // it counts some escapes and tabs twice.
 func keepInside(tokens token.Tokens, data []byte) {
@@ -118,15 +130,12 @@ func keepInside(tokens token.Tokens, data []byte) {
 	}
 }
 
-// unprintable finds bytes that no file of ours has: what is no text, tabs that
-// indent, and lines that are longer than the bound.
-func unprintable(name string, data []byte, line int) Problems {
+// unprintable finds bytes that no policy has: what is no text, and tabs that indent.
+func unprintable(name string, data []byte) Problems {
 	at, indent := place{file: name, line: 1, col: 1}, true
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
 		switch {
-		case line > 0 && at.col > line:
-			return Problems{at.problem(fmt.Sprintf("a line is longer than %d characters", line), "begin each item on a line of its own")}
 		case r == utf8.RuneError && size == 1:
 			return Problems{at.problem("the file is not UTF-8 text", "save it as UTF-8")}
 		case r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f:
@@ -147,7 +156,7 @@ func unprintable(name string, data []byte, line int) Problems {
 
 // tooClever finds what a policy has no use for, and nesting past the bound.
 func tooClever(name string, tokens token.Tokens, f *form) (ps Problems) {
-	open, line, words, inItem, started := 0, 0, 0, 0, false
+	open, line, words, started := 0, 0, 0, false
 	for _, tk := range tokens {
 		at := placeOf(name, tk)
 		first := at.line != line
@@ -168,15 +177,9 @@ func tooClever(name string, tokens token.Tokens, f *form) (ps Problems) {
 				return append(ps, at.problem("a second YAML document begins here", "a policy is one document: remove the line, or split the file"))
 			}
 		case token.MappingValueType:
-			words, inItem = words+1, inItem+1
-			switch {
-			case words > f.words:
-				return append(ps, at.problem(fmt.Sprintf("the file has more than %d words", f.words), fmt.Sprintf("is it the right file? This is %s", f.what)))
-			case f.perItem > 0 && inItem > f.perItem:
-				return append(ps, at.problem("an item of the list has too many words", "begin each item with a dash"))
+			if words++; words > maxWords {
+				return append(ps, at.problem(f.tooWordy, f.isIt()))
 			}
-		case token.SequenceEntryType:
-			inItem = 0
 		case token.MappingStartType, token.SequenceStartType:
 			open++
 		case token.MappingEndType, token.SequenceEndType:

@@ -198,6 +198,11 @@ func (r *reader) jwt(n *node) func(*identity.Secret) (identity.Source, error) {
 func (r *reader) jwtKeys(n *node, words map[string]entry, o *jwt.Options) {
 	keys, isKeys := words["keys"]
 	secret, isSecret := words["secret_file"]
+	for _, e := range []entry{keys, secret} {
+		if e.value != nil {
+			r.config.said.userAt = e.value.place
+		}
+	}
 	switch {
 	case isKeys == isSecret:
 		r.fault(n, "identities.user.jwt wants keys or secret_file, and one of them", "write keys: and the issuer's key set, a file or an https URL, or secret_file: for HS256")

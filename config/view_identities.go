@@ -78,10 +78,11 @@ type selfServiceView struct {
 
 // identitiesSaid is what the file says of identities, for telling it again.
 type identitiesSaid struct {
-	places      identity.Places
-	jwt         *jwt.Options
-	user        *userView // of a header
-	allow, deny []*node
+	places         identity.Places
+	jwt            *jwt.Options
+	user           *userView // of a header
+	allow, deny    []*node
+	keysAt, userAt place // of the words that name files
 }
 
 func (c *Config) viewIdentities() identitiesView {

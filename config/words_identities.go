@@ -117,10 +117,14 @@ var whoWords = []word{
 
 // whoShape is one client, listedShape one entry of allow and deny.
 var (
-	whoShape = either(append(whoShapes, object(only(whoWords, "header", "value"), "header", "value"),
-		object(only(whoWords, "path", "value"), "path", "value"), object(only(whoWords, "claimed", "value"), "claimed", "value"))...)
-	listedShape = either(append(whoShapes, aText, object(only(whoWords, "header", "from", "value"), "header", "value"))...)
-	whoShapes   = slices.Clip([]shape{object(only(whoWords, "api_key"), "api_key"), object(only(whoWords, "user"), "user"), object(only(whoWords, "address"), "address")})
+	whoShapes = []shape{
+		object(only(whoWords, "api_key"), "api_key"), object(only(whoWords, "user"), "user"), object(only(whoWords, "address"), "address"),
+		object(only(whoWords, "header", "from", "value"), "header", "value"),
+	}
+	whoShape = either(slices.Concat(whoShapes, []shape{
+		object(only(whoWords, "path", "value"), "path", "value"), object(only(whoWords, "claimed", "value"), "claimed", "value"),
+	})...)
+	listedShape = either(slices.Concat(whoShapes, []shape{aText})...)
 )
 
 // only are the words of those names.

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // checkCmd tells what a policy file means, or all that is wrong with it.
 type checkCmd struct {
@@ -10,11 +13,16 @@ type checkCmd struct {
 
 // Run prints the policy on the standard output, defaults included, and then the
 // warnings on the standard error: on a terminal they stand last, where they are
-// seen. It opens no port and no other file.
-func (c *checkCmd) Run(std *streams) error {
+// seen. Of other files it reads those of keys, where they are there; it opens no port
+// and asks nobody.
+func (c *checkCmd) Run(ctx context.Context, std *streams) error {
 	cfg, err := load(c.File, std)
 	if err != nil {
 		return err
+	}
+	if err := cfg.CheckFiles(ctx); err != nil {
+		fmt.Fprintln(std.Err, err)
+		return errReported
 	}
 	write := cfg.WriteText
 	if c.JSON {
