@@ -61,7 +61,7 @@ func (r *reader) limit(n *node) *policy.Limit {
 		at.per = e.value
 		l.Per = r.per(e.value, words["match"].value, l.Match)
 	} else {
-		r.fault(n, called(l)+" does not say per whom it counts", "write per: address, or "+perForms+"")
+		r.fault(n, called(l)+" does not say per whom it counts", "write per: and "+perForms)
 	}
 	at.numbers = n
 	rule := r.numbers(n, words, l, &at)
@@ -136,6 +136,8 @@ func (r *reader) name(n *node) string {
 		r.fault(n, fmt.Sprintf("this name is longer than %d letters", longestName), "headers carry it: make it short")
 	case strings.HasSuffix(said, ".outer"):
 		r.fault(n, fmt.Sprintf("%q is the kind of name that limits by ipv6_outer have", said), "end it otherwise")
+	case strings.HasSuffix(said, ".block"), strings.HasSuffix(said, ".new"):
+		r.fault(n, fmt.Sprintf("%q is the kind of name that is counted by beside a limit: for block, and for new claimed values", said), "end it otherwise")
 	case said == preflightName:
 		r.fault(n, `"preflight" is the name of the limit of CORS preflights`, "set that one with preflight: at the top of the file, and name this one otherwise")
 	}
