@@ -27,12 +27,16 @@ type OverrideText struct {
 }
 
 // Override is an override under this policy. The error is a sentence that says
-// what is wrong with the text. It needs the secret: see LoadSecret.
+// what is wrong with the text. It needs the secret: see LoadSecret. The client is
+// named as the text names it where nobody else does.
 func (c *Config) Override(t OverrideText) (*policy.Override, error) {
 	o := &policy.Override{Limits: make(map[string]comporta.Limit), Reason: t.Reason}
 	var err error
 	if o.Who, err = c.Who(t.Who); err != nil {
 		return nil, err
+	}
+	if o.Who.Who.Name == "" {
+		o.Who.Who.Name = t.Who // operators said it
 	}
 	if len(t.Limits) == 0 {
 		return nil, errors.New("an override has no limits: write a limit's name and its numbers, as requests and 100/min")

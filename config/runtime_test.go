@@ -47,7 +47,7 @@ overrides:
 
 // told is what an override says; identities hang on the secret.
 func told(o *policy.Override) string {
-	return fmt.Sprint(o.Who.Network, o.Who.Who.Name, o.Limits["requests"], o.Limits["product"], o.Limits["product"].Calendar, o.Until, o.Reason)
+	return fmt.Sprint(o.Who.Network, o.Who.Source, o.Limits["requests"], o.Limits["product"], o.Limits["product"].Calendar, o.Until, o.Reason)
 }
 
 func loadText(t *testing.T, text string) *Config {

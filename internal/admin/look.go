@@ -13,7 +13,7 @@ import (
 
 // A Client is one client under all limits that can count it by itself.
 type Client struct {
-	// Who is what operators call it, Identity how it is stored.
+	// Who is what it was asked for by, Identity how it is stored.
 	Who      string    `json:"who"`
 	Identity string    `json:"identity"`
 	At       time.Time `json:"at"`
@@ -57,7 +57,7 @@ func show(c *call) (any, error) {
 	if err := engine.LookAt(c.Context(), who, v); err != nil {
 		return nil, refused(err)
 	}
-	client := Client{cmp.Or(who.Who.Name, who.Who.ID), who.Who.ID, v.Now.Time().UTC(), []Limit{}}
+	client := Client{c.PathValue("who"), who.Who.ID, v.Now.Time().UTC(), []Limit{}}
 	for i := range v.Applied {
 		client.Limits = append(client.Limits, limitOf(&v.Applied[i]))
 	}
@@ -95,7 +95,8 @@ type Top struct {
 	Limit string    `json:"limit"`
 	Unit  string    `json:"unit"`
 	Since time.Time `json:"since"`
-	// Seen is the count of all clients. Missed requests were not counted: under load
+	// Seen is the count of all clients; over all limits a request counts for each
+	// client that it shows. Missed requests were not counted: under load
 	// the counts are of a sample.
 	Seen    int64   `json:"seen"`
 	Missed  int64   `json:"missed"`

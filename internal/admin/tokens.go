@@ -16,9 +16,16 @@ const (
 )
 
 // A token is one that is let in: who it is, as the audit log names it.
-type token struct {
-	name string
-	sum  [sha256.Size]byte
+type token struct{ name, secret string }
+
+// ReadToken is the first token of a file of tokens, for who wants to be let in.
+// Errors show no token.
+func ReadToken(file string) (string, error) {
+	tokens, err := readTokens(file)
+	if err != nil {
+		return "", err
+	}
+	return tokens[0].secret, nil
 }
 
 // readTokens reads the file of tokens: one a line, a name before it where several
@@ -46,18 +53,17 @@ func readTokens(file string) ([]token, error) {
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
-		name := "admin"
+		t := token{"admin", words[len(words)-1]}
 		if len(words) == 2 {
-			name = words[0]
+			t.name = words[0]
 		}
-		secret := words[len(words)-1]
 		switch {
 		case len(words) > 2:
 			return nil, fmt.Errorf("%s:%d: a line holds a token, or a name and a token", file, i+1)
-		case len(secret) < shortestToken:
+		case len(t.secret) < shortestToken:
 			return nil, fmt.Errorf("%s:%d: a token has at least %d bytes: make one with openssl rand -hex 32", file, i+1, shortestToken)
 		}
-		tokens = append(tokens, token{name, sha256.Sum256([]byte(secret))})
+		tokens = append(tokens, t)
 	}
 	if len(tokens) == 0 {
 		return nil, fmt.Errorf("the admin token file %s holds no token: make one with openssl rand -hex 32", file)
@@ -65,13 +71,14 @@ func readTokens(file string) ([]token, error) {
 	return tokens, nil
 }
 
-// holder is whose a shown token is; "" where it is nobody's. It takes the same
-// time for all tokens of a length.
+// holder is whose a shown token is; "" where it is nobody's. All tokens are
+// compared, by their sums, so that the time it takes tells nothing of them.
 func holder(tokens []token, shown string) (name string) {
-	sum := sha256.Sum256([]byte(shown))
-	for i := range tokens {
-		if subtle.ConstantTimeCompare(sum[:], tokens[i].sum[:]) == 1 {
-			name = tokens[i].name
+	mine := sha256.Sum256([]byte(shown))
+	for _, t := range tokens {
+		sum := sha256.Sum256([]byte(t.secret))
+		if subtle.ConstantTimeCompare(sum[:], mine[:]) == 1 {
+			name = t.name
 		}
 	}
 	return name
