@@ -205,7 +205,12 @@ func (k *keysReader) plan(n *node) string {
 	if !ok {
 		return ""
 	}
-	if !k.of.hasPlan(said) {
+	switch {
+	case k.of.hasPlan(said):
+	case len(k.of.Policy.Plans) == 0:
+		k.warn(n, "W-KEY-PLAN", fmt.Sprintf("the policy has no plans, so %q is none", said), k.of.plansHint(said))
+		return ""
+	default:
 		k.fault(n, fmt.Sprintf("the policy has no plan %q", said), k.of.plansHint(said))
 	}
 	return said
