@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Rule is a compiled limit: valid because it exists. It is immutable and safe
-// for concurrent use. Rules of equal numbers are the same rule to a state.
+// A Rule is a compiled limit: valid because it exists. What it says is immutable,
+// and it is safe for concurrent use. Rules of equal numbers are the same rule to a state.
 type Rule struct {
 	limit  Limit
 	full   int64 // what a full budget holds: L for windows, B for buckets
@@ -25,6 +25,8 @@ type Rule struct {
 
 	// span is the calendar period that was asked for last: a cache of a pure function.
 	span atomic.Pointer[span]
+
+	succession atomic.Pointer[succession] // nil where no rule follows or was followed
 }
 
 func newRule(l Limit) *Rule {

@@ -19,6 +19,7 @@ func (s *Store) TakeOne(_ context.Context, key comporta.Key, rule *comporta.Rule
 	for {
 		var c comporta.Cell
 		seq := sh.begin()
+		rule := rule.Current() // as of now: what changes meanwhile changes seq
 		// Only now: an instant from before another's write would look like a clock
 		// that stepped back.
 		now := s.clock.now()
@@ -119,7 +120,8 @@ func (s *Store) takeAll(b *batch, takes []comporta.Take, out []comporta.Taken) {
 func (s *Store) tryAll(b *batch, takes []comporta.Take, out []comporta.Taken, overflowing bool) bool {
 	b.lock(s)
 	defer b.unlock(s)
-	now := s.clock.now() // under the locks, as in TakeOne
+	takes = comporta.CurrentTakes(takes) // under the locks, as in TakeOne
+	now := s.clock.now()
 	b.cells = slices.Grow(b.cells[:0], len(takes))[:len(takes)]
 	b.found = slices.Grow(b.found[:0], len(takes))[:len(takes)]
 	for i := range takes {
@@ -199,14 +201,15 @@ func (s *Store) trySettle(t *comporta.Settlement, h hash, d *comporta.Taken) boo
 	seq := sh.lock()
 	defer sh.unlock(seq)
 	now := s.clock.now()
+	rule := t.Rule.Current()
 	var c comporta.Cell
 	at := sh.load(s, h, &c)
 	phase := uint64(0)
-	if t.Rule.NeedsPhase(&c.State) {
+	if rule.NeedsPhase(&c.State) {
 		phase = s.phase(&t.Key, h)
 	}
 	c.State.Phase = phase
-	t.Rule.Settle(&c, now, t.Taken, t.Actual)
+	rule.Settle(&c, now, t.Taken, t.Actual)
 	if c.Changed && !at.ok && !c.State.Zero() && s.full() && h == s.hash(&t.Key) {
 		return false
 	}
@@ -216,7 +219,7 @@ func (s *Store) trySettle(t *comporta.Settlement, h hash, d *comporta.Taken) boo
 	c = comporta.Cell{}
 	at = sh.load(s, h, &c)
 	c.State.Phase = phase
-	t.Rule.Advance(&c, now, 0, d)
+	rule.Advance(&c, now, 0, d)
 	if c.Changed {
 		sh.commit(s, h, &c, at)
 	}

@@ -157,6 +157,7 @@ func (s *Store) Take(ctx context.Context, takes []comporta.Take, out []comporta.
 	if len(takes) > mostTakes {
 		return fmt.Errorf("redisstore: %d limits in one step: at most %d", len(takes), mostTakes)
 	}
+	takes = comporta.CurrentTakes(takes)
 	if slices.ContainsFunc(takes, leasable) {
 		return s.takeLeased(ctx, takes, out)
 	}
@@ -191,6 +192,7 @@ func (s *Store) TakeOne(ctx context.Context, key comporta.Key, rule *comporta.Ru
 	if err := comporta.CheckCost(cost); err != nil {
 		return comporta.Decision{}, fmt.Errorf("comporta: limit %q: %w", key.Limit, err)
 	}
+	rule = rule.Current()
 	if rule.Lease() != nil {
 		var out [1]comporta.Taken
 		err := s.Take(ctx, []comporta.Take{{Key: key, Rule: rule, Cost: cost}}, out[:])
@@ -223,13 +225,15 @@ func (s *Store) Settle(ctx context.Context, settlements []comporta.Settlement, o
 		return err
 	}
 	for i := range settlements {
-		if s.leases.settle(&settlements[i], &out[i]) {
+		current := settlements[i]
+		current.Rule = current.Rule.Current()
+		if s.leases.settle(&current, &out[i]) {
 			continue
 		}
 		if err := s.ready(ctx); err != nil {
 			return err
 		}
-		if err := s.settle(ctx, &settlements[i], &out[i]); err != nil {
+		if err := s.settle(ctx, &current, &out[i]); err != nil {
 			return err
 		}
 	}

@@ -142,6 +142,10 @@ func (s *reign) observe(v *policy.Verdict, r *http.Request) {
 	s.watchProxies(r)
 }
 
+// unsettled takes note of an answer whose cost the store could not settle: it is
+// down, which it tells of itself.
+func (s *reign) unsettled(error, *http.Request) { s.of.o.Telemetry.SettleFailed() }
+
 // resultOf is what becomes of a request.
 func resultOf(v *policy.Verdict) telemetry.Result {
 	switch {

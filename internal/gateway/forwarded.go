@@ -45,12 +45,32 @@ func (s *reign) dropDoubles(h http.Header) {
 	}
 }
 
-// headersOf are the headers that a policy tells clients apart by.
-func headersOf(limits []*policy.Limit, address *identity.Address) []string {
-	names := []string{"Forwarded", address.HeaderName()}
-	for _, l := range limits {
-		if h, ok := l.Per.(identity.Header); ok {
-			names = append(names, h.Name())
+// headersOf are the headers that clients are told apart by, and those by which the
+// upstream is told of them.
+func headersOf(p *policy.Policy, address *identity.Address) []string {
+	names := []string{"Forwarded", address.HeaderName(), "Comporta-Mark", "Comporta-Demoted"}
+	if p.Marks != nil && p.Marks.Header != "" {
+		names = append(names, p.Marks.Header)
+	}
+	note := func(s identity.Source) {
+		identity.Has(s, func(s identity.Source) bool {
+			switch s := s.(type) {
+			case identity.Header:
+				names = append(names, s.Name())
+			case *identity.ProxyHeader:
+				names = append(names, s.Names()...)
+			case *identity.APIKey:
+				names = append(names, s.HeaderName())
+			}
+			return false
+		})
+	}
+	for _, l := range p.Limits {
+		note(l.Per)
+	}
+	for _, listed := range [][]policy.Listed{p.Allow, p.Deny} {
+		for i := range listed {
+			note(listed[i].Source)
 		}
 	}
 	return names
@@ -71,12 +91,20 @@ func (s *reign) forward(pr *httputil.ProxyRequest) {
 	if peer.IsValid() {
 		chain = peer.String()
 	}
-	if before := in["X-Forwarded-For"]; trusted && len(before) > 0 {
+	standard := s.address.HeaderName() == "Forwarded" // then nobody has looked at the other one
+	if before := in["X-Forwarded-For"]; trusted && !standard && len(before) > 0 {
 		chain = strings.TrimSuffix(strings.Join(before, ", ")+", "+chain, ", ")
 	}
 	host, proto := pr.In.Host, "http"
 	if pr.In.TLS != nil {
 		proto = "https"
+	}
+	if standard && peer.IsValid() {
+		own := forwardedElement(peer, host, proto)
+		if before := in["Forwarded"]; trusted && len(before) > 0 {
+			own = strings.Join(before, ", ") + ", " + own
+		}
+		out["Forwarded"] = []string{own}
 	}
 	if trusted {
 		host = first(in["X-Forwarded-Host"], host)
@@ -88,6 +116,16 @@ func (s *reign) forward(pr *httputil.ProxyRequest) {
 	}
 	out["X-Forwarded-Host"] = lines[1:2:2]
 	out["X-Forwarded-Proto"] = lines[2:3:3]
+}
+
+// forwardedElement says in the words of RFC 7239 who asked, for which host and by
+// which scheme.
+func forwardedElement(peer netip.Addr, host, proto string) string {
+	node := peer.String()
+	if peer.Is6() {
+		node = `"[` + node + `]"`
+	}
+	return "for=" + node + `;host="` + host + `";proto=` + proto // isHost leaves no quotes in it
 }
 
 func first(values []string, otherwise string) string {

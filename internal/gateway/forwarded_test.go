@@ -44,3 +44,24 @@ func TestNoOtherSpellingOfAFieldIsPassedOn(t *testing.T) {
 		t.Errorf("from a trusted proxy (-want +got):\n%s", diff)
 	}
 }
+
+// Where the policy goes by Forwarded, the upstream is told by it too: a trusted
+// peer's elements with ours behind them, a stranger's not.
+func TestForwardedGoesOnWhereItIsChosen(t *testing.T) {
+	var seen atomic.Value
+	up := api(t, func(_ http.ResponseWriter, r *http.Request) {
+		seen.Store([2]string{r.Header.Get("Forwarded"), r.Header.Get("X-Forwarded-For")})
+	})
+	const policy = "limits: [{name: a, per: address, limit: 1000/s}]"
+	for name, test := range map[string]struct{ trusted, want string }{
+		"from a stranger":      {"10.0.0.0/8", ""},
+		"from a trusted proxy": {"127.0.0.1/32", `for=203.0.113.7;proto=https, for="[2001:db8::1]", `},
+	} {
+		h := serve(t, up, "identities: {address: {header: Forwarded, trusted_proxies: ["+test.trusted+"]}}\n"+policy, nil)
+		get(t, client(t), h.url+"/", "Forwarded", "for=203.0.113.7;proto=https", "Forwarded", `for="[2001:db8::1]"`, "X-Forwarded-For", "9.9.9.9")
+		own := `for=127.0.0.1;host="` + h.Addr().String() + `";proto=http`
+		if got := seen.Load().([2]string); got[0] != test.want+own || got[1] != "127.0.0.1" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

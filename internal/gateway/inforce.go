@@ -48,14 +48,14 @@ func (g *Gateway) newReign(f InForce, before *reign) (*reign, error) {
 	if s.address == nil {
 		s.address = new(identity.Address) // which believes the socket alone
 	}
-	s.headers = headersOf(f.Engine.Limits(), s.address)
+	s.headers = headersOf(f.Engine.Policy(), s.address)
 	s.byPath = slices.ContainsFunc(f.Engine.Limits(), isPerPath)
 	if before != nil && before.upstream.serves(&f.Server) {
 		s.upstream = before.upstream
 	} else {
 		s.upstream = newUpstream(g, &f.Server)
 	}
-	limits := httplimit.New(f.Engine, httplimit.Options{Observe: s.observe})
+	limits := httplimit.New(f.Engine, httplimit.Options{Observe: s.observe, Unsettled: s.unsettled})
 	s.handler = s.bodies(s.self(limits(s.bounds(newProxy(s)))))
 	return s, nil
 }
@@ -88,6 +88,7 @@ func (g *Gateway) Replace(next InForce) (restart []string, err error) {
 		return nil, err
 	}
 	g.listener.believe(next.Server.ProxyProtocol)
+	next.Engine.Follow(before.Engine)
 	g.reign.Store(s)
 	g.o.Telemetry.Follow(next.engines()...)
 	g.o.Telemetry.InForce(next.Hash)

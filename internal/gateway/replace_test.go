@@ -46,8 +46,8 @@ func (h *house) next(t *testing.T, store *memstore.Store, clock *clock, upstream
 func TestAThousandReloadsUnderLoad(t *testing.T) {
 	up := api(t, hello)
 	at := newClock()
-	const large = "limits:\n  - {name: a, per: everyone, limit: 300/h}\n  - {name: b, per: address, limit: 1000000/s}\n"
-	h := serve(t, up, large, at)
+	const first = "limits:\n  - {name: a, per: everyone, limit: 101/h}\n  - {name: b, per: address, limit: 1000000/s}\n"
+	h := serve(t, up, first, at)
 	store := h.store
 	stop := make(chan struct{})
 	var passed, refused atomic.Int64
