@@ -25,6 +25,8 @@ var routes = []route{
 	{"GET", "/v1/overrides", listOverrides},
 	{"POST", "/v1/overrides", addOverride},
 	{"DELETE", "/v1/overrides/{id}", endOverride},
+	{"POST", "/v1/explain", explained},
+	{"POST", "/explain", explained},
 	{"GET", "/v1/openapi.json", describe},
 }
 

@@ -46,7 +46,7 @@ var rooms = []room{
 	{name: "internal/doctor", floor: 4, rooms: []string{".", "redisstore"}},
 	{name: "internal/gateway", floor: 5, rooms: []string{".", "identity", "policy", "config", "httplimit", "internal/telemetry"}, guests: []string{"github.com/pires/go-proxyproto"}},
 	{name: "internal/publish", floor: 5, rooms: []string{".", "identity", "policy"}, guests: []string{"github.com/yuin/goldmark"}},
-	{name: "internal/admin", floor: 5, rooms: []string{".", "identity", "policy", "config", "internal/telemetry"}},
+	{name: "internal/admin", floor: 5, rooms: []string{".", "identity", "policy", "config", "internal/explain", "internal/telemetry"}},
 	{name: "cmd/comporta", floor: 6, rooms: []string{".", "identity", "memstore", "redisstore", "redisstore/rueidis", "policy", "config", "internal/admin", "internal/doctor", "internal/explain", "internal/gateway", "internal/keysource", "internal/publish", "internal/sim", "internal/telemetry"}, guests: []string{"github.com/alecthomas/kong", "github.com/fsnotify/fsnotify", "golang.org/x/term"}},
 	{name: "internal/redistest", floor: 0},
 	{name: "internal/chaos", floor: 7, rooms: []string{".", "redisstore", "redisstore/rueidis", "internal/redistest"}, guests: []string{"github.com/Shopify/toxiproxy/v2", "github.com/rs/zerolog"}},
