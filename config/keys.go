@@ -46,8 +46,8 @@ func (c *Config) LoadKeys() error {
 	return err
 }
 
-// ReadKeys reads the file of keys that Keyring names, and what in it is allowed
-// and probably not meant.
+// ReadKeys is LoadKeys that gives the keys to nobody but its caller, with what is
+// allowed in the file and probably not meant. Keyring must name one.
 func (c *Config) ReadKeys() (*identity.Keys, []Problem, error) {
 	f, err := os.Open(c.Keyring.File)
 	if err != nil {
