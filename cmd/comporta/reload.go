@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/comporta/comporta/config"
@@ -22,7 +23,7 @@ import (
 )
 
 // A reloader puts files that have changed in force while the gateway runs. It is
-// used by one goroutine.
+// used by one goroutine, but for inForce, which is for all.
 type reloader struct {
 	command   *serveCmd
 	counts    *backend
@@ -31,22 +32,32 @@ type reloader struct {
 	log       *slog.Logger
 
 	asks     chan os.Signal
-	changing sync.Mutex        // held by who changes what is in force
-	is       *setup            // in force
+	changing sync.Mutex // held by who changes what is in force, overrides too
+	inForce  atomic.Pointer[setup]
 	sums     map[string]string // of the files as they were looked at last
 	said     map[string]string // what was last said against them
+	replaced func()            // told when something else is in force
 }
 
 func newReloader(c *serveCmd, first *setup, counts *backend, g *gateway.Gateway, t *telemetry.Telemetry, log *slog.Logger) *reloader {
 	r := &reloader{
 		command: c, counts: counts, gateway: g, telemetry: t, log: log,
-		asks: make(chan os.Signal, 1), is: first, sums: map[string]string{first.cfg.File: first.sum}, said: make(map[string]string),
+		asks: make(chan os.Signal, 1), sums: map[string]string{first.cfg.File: first.sum}, said: make(map[string]string),
+		replaced: func() {},
 	}
-	for _, f := range first.files {
+	r.inForce.Store(first)
+	r.note(first)
+	if first.sum != "" {
+		signal.Notify(r.asks, syscall.SIGHUP)
+	}
+	return r
+}
+
+// note notes the files beside a setup as they were read.
+func (r *reloader) note(s *setup) {
+	for _, f := range s.beside {
 		r.sums[f.name] = f.sum
 	}
-	signal.Notify(r.asks, syscall.SIGHUP)
-	return r
 }
 
 // run looks at the files when they change, and on SIGHUP, until the context ends.
@@ -67,8 +78,9 @@ func (r *reloader) run(ctx context.Context) {
 
 // files are those that are looked at.
 func (r *reloader) files() []string {
-	files := []string{r.is.cfg.File}
-	for _, f := range r.is.files {
+	s := r.inForce.Load()
+	files := []string{s.cfg.File}
+	for _, f := range s.beside {
 		files = append(files, f.name)
 	}
 	return files
@@ -76,25 +88,30 @@ func (r *reloader) files() []string {
 
 // look puts in force what has changed. Whoever asked is told where nothing has.
 func (r *reloader) look(ctx context.Context, asked bool) {
+	before := r.inForce.Load()
 	changed := r.lookAtPolicy(ctx, asked)
-	for _, f := range r.is.files {
+	for _, f := range r.inForce.Load().beside {
 		changed = r.lookBeside(ctx, f, asked) || changed
 	}
 	if asked && !changed {
-		r.log.Info("asked to reload: no file has changed", "hash", short(r.is.sum))
+		r.log.Info("asked to reload: no file has changed", "hash", short(r.inForce.Load().sum))
+	}
+	if r.inForce.Load() != before {
+		r.replaced()
 	}
 }
 
 // lookAtPolicy reports whether the policy file has changed.
 func (r *reloader) lookAtPolicy(ctx context.Context, asked bool) bool {
-	file := r.is.cfg.File
+	is := r.inForce.Load()
+	file := is.cfg.File
 	sum, err := sumOf(file)
 	if err == nil && sum == r.sums[file] && !(asked && r.said[file] != "") {
 		return false
 	}
 	r.sums[file] = sum
 	switch {
-	case err == nil && sum == r.is.sum:
+	case err == nil && sum == is.sum:
 		r.right(file)
 		r.log.Info("the policy file is what is in force again", "file", file, "hash", short(sum))
 		return true
@@ -109,7 +126,8 @@ func (r *reloader) lookAtPolicy(ctx context.Context, asked bool) bool {
 
 // replace puts the policy file, whose sum was taken before, in force as it now is.
 func (r *reloader) replace(ctx context.Context, sum string) error {
-	cfg, err := config.Load(r.is.cfg.File)
+	before := r.inForce.Load()
+	cfg, err := config.Load(before.cfg.File)
 	if err != nil {
 		return err
 	}
@@ -118,7 +136,7 @@ func (r *reloader) replace(ctx context.Context, sum string) error {
 	}
 	r.changing.Lock()
 	defer r.changing.Unlock()
-	next, err := prepare(ctx, cfg, sum, r.counts, r.is)
+	next, err := prepare(ctx, cfg, sum, r.counts, before, r.log)
 	if err != nil {
 		return err
 	}
@@ -127,19 +145,17 @@ func (r *reloader) replace(ctx context.Context, sum string) error {
 		next.stop()
 		return err
 	}
-	before := r.is
+	r.inForce.Store(next)
 	before.stop()
-	r.is = next
-	r.right(cfg.File)
 	r.telemetry.Reloaded(true)
 	r.log.Info("the policy was reloaded", "hash", short(sum), "before", short(before.sum))
 	if restart = append(restart, keepFixed(before.cfg, cfg)...); len(restart) > 0 {
 		r.log.Warn("restart to apply: some words cannot change while the gateway runs", "words", strings.Join(restart, ", "))
 	}
 	tellWarnings(r.log, cfg.Warnings, before.cfg.Warnings)
-	for _, f := range next.files {
-		r.sums[f.name] = f.sum
-		r.right(f.name)
+	r.note(next)
+	for file := range r.said { // all were read, or are no more
+		r.right(file)
 	}
 	return nil
 }
@@ -173,7 +189,11 @@ func (r *reloader) lookBeside(ctx context.Context, f besides, asked bool) bool {
 		return false
 	}
 	r.sums[f.name] = sum
-	if err == nil {
+	switch {
+	case err != nil:
+	case f.load == nil:
+		err = r.replace(ctx, r.inForce.Load().sum)
+	default:
 		err = f.load(ctx)
 	}
 	if err != nil {
@@ -200,7 +220,7 @@ func (r *reloader) wrong(file string, err error, asked bool) {
 		why = fmt.Sprintf("%s (and %d more problems)", why, len(lines)-1)
 	}
 	r.gateway.Trouble(file, why)
-	r.log.Error("a changed file cannot be used: what was before stays in force", "file", file, "hash", short(r.is.sum), "problems", lines)
+	r.log.Error("a changed file cannot be used: what was before stays in force", "file", file, "hash", short(r.inForce.Load().sum), "problems", lines)
 }
 
 // right takes back what was said against a file.

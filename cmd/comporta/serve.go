@@ -107,12 +107,12 @@ func (c *serveCmd) adjust(cfg *config.Config) error {
 
 // A daemon is a gateway with all that it is made of.
 type daemon struct {
-	gateway  *gateway.Gateway
-	counts   *backend
-	first    *setup
-	reloader *reloader // nil where no file says what is in force
-	access   *gateway.LogBuffer
-	log      *slog.Logger
+	gateway   *gateway.Gateway
+	counts    *backend
+	reloader  *reloader // knows what is in force
+	operators *operators
+	access    *gateway.LogBuffer
+	log       *slog.Logger
 }
 
 // build wires a gateway from its parts.
@@ -128,14 +128,19 @@ func (c *serveCmd) build(ctx context.Context, cfg *config.Config, sum string, st
 			err = errors.Join(err, counts.close())
 		}
 	}()
-	if d.first, err = prepare(ctx, cfg, sum, d.counts, nil); err != nil {
+	first, err := prepare(ctx, cfg, sum, d.counts, nil, d.log)
+	if err != nil {
 		return nil, err
 	}
+	ranked := 0
+	if cfg.Server.Admin != nil {
+		ranked = rankedClients
+	}
 	counter := telemetry.New(telemetry.Options{
-		Engine: d.first.engine, Store: d.counts.stats, Shared: d.counts.shared, Log: d.log, Version: version(),
+		Engine: first.engine, Store: d.counts.stats, Shared: d.counts.shared, Log: d.log, Version: version(), Top: ranked,
 	})
 	options := gateway.Options{
-		InForce:    d.first.inForce(),
+		InForce:    first.inForce(),
 		Telemetry:  counter,
 		Shared:     d.counts.shared,
 		Log:        d.log,
@@ -145,12 +150,14 @@ func (c *serveCmd) build(ctx context.Context, cfg *config.Config, sum string, st
 		options.Access = c.logHandler(d.access)
 	}
 	if d.gateway, err = gateway.New(options); err != nil {
-		d.first.stop()
+		first.stop()
 		return nil, err
 	}
 	tellWarnings(d.log, cfg.Warnings, nil)
-	if sum != "" {
-		d.reloader = newReloader(c, d.first, d.counts, d.gateway, counter, d.log)
+	d.reloader = newReloader(c, first, d.counts, d.gateway, counter, d.log)
+	if d.operators, err = serveOperators(d.reloader, counter, d.log); err != nil {
+		first.stop()
+		return nil, errors.Join(err, d.gateway.Close())
 	}
 	return d, nil
 }
@@ -160,16 +167,14 @@ func (d *daemon) run(ctx context.Context) error {
 	beside, end := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { gateway.PaceCollector(beside) })
-	if d.reloader != nil {
+	running.Go(func() { d.operators.run(beside) })
+	if d.reloader.inForce.Load().sum != "" {
 		running.Go(func() { d.reloader.run(beside) })
 	}
 	err := d.gateway.Run(ctx)
 	end()
 	running.Wait()
-	last := d.first
-	if d.reloader != nil {
-		last = d.reloader.is
-	}
+	last := d.reloader.inForce.Load()
 	last.stop()
 	repaying, cancel := context.WithTimeout(context.Background(), repayAtEnd)
 	defer cancel()

@@ -27,6 +27,7 @@ type backend struct {
 	// shared is nil for a store that this process has to itself.
 	shared func() telemetry.SharedStats
 	secret *secretKeeper
+	client redisstore.Client // nil without Redis
 	close  func() error
 }
 
@@ -114,7 +115,7 @@ func openRedis(cfg *config.Config, log *slog.Logger) (*backend, error) {
 			all.ClockFaults += store.Stats().ClockFaults
 			return all
 		},
-		secret: &secretKeeper{agree: s.agree, log: log},
+		secret: &secretKeeper{agree: s.agree, log: log}, client: client,
 		shared: func() telemetry.SharedStats { return sharedStatsOf(store) },
 		close: func() error {
 			s.close()

@@ -71,7 +71,9 @@ func every(d time.Duration, n int) []time.Duration {
 
 // However a file is replaced, it is heard of.
 func TestEveryWayToReplaceAFileIsHeardOf(t *testing.T) {
-	for name, test := range map[string]struct{ lay, change func(t *testing.T, dir string) }{
+	for name, test := range map[string]struct {
+		lay, change func(t *testing.T, dir string)
+	}{
 		"written over": {
 			func(t *testing.T, dir string) { write(t, filepath.Join(dir, "policy.yaml"), "a") },
 			func(t *testing.T, dir string) { write(t, filepath.Join(dir, "policy.yaml"), "b") },
