@@ -154,6 +154,11 @@ func TestValuesInTheWrongPlaceAreNotRepeated(t *testing.T) {
 		"store: {redis: \"redis://user:hunter2@host:port\"}",
 		"store: {redis: {url: \"rediss://host?hunter2=1\"}}",
 		"store: {redis: {url: \"redis://host\", password: hunter2}}",
+		"identities: {api_key: {bearer: true, keys: {url: \"https://user:hunter2@host/\"}}}",
+		"identities: {api_key: {bearer: true, keys: {url: \"http://host/hunter2\"}}}",
+		"identities: {user: {jwt: {keys: \"https://host/#hunter2\"}}}",
+		"identities: {user: {jwt: {keys: jwks.json, secret: hunter2}}}",
+		"server: {admin: {listen: \"127.0.0.1:9902\", token: hunter2}}",
 		"limits: hunter2",
 		"limits: [hunter2]",
 	} {
