@@ -50,7 +50,7 @@ var rooms = []room{
 	{name: "cmd/comporta", floor: 6, rooms: []string{".", "identity", "memstore", "redisstore", "redisstore/rueidis", "policy", "config", "internal/admin", "internal/doctor", "internal/explain", "internal/gateway", "internal/keysource", "internal/publish", "internal/sim", "internal/telemetry"}, guests: []string{"github.com/alecthomas/kong", "github.com/fsnotify/fsnotify", "golang.org/x/term"}},
 	{name: "internal/redistest", floor: 0},
 	{name: "internal/chaos", floor: 7, rooms: []string{".", "redisstore", "redisstore/rueidis", "internal/redistest"}, guests: []string{"github.com/Shopify/toxiproxy/v2", "github.com/rs/zerolog"}},
-	{name: "internal/siege", floor: 7},
+	{name: "internal/siege", floor: 7, rooms: []string{"internal/redistest"}},
 	{name: "internal/house", floor: 0},
 }
 

@@ -22,7 +22,7 @@ identities:
   api_key: {header: X-API-Key, query: key, keys: keys.yaml}
   user: {jwt: {keys: jwks.json, issuer: "https://id.example.com", audience: api}}
   address: {trusted_proxies: [127.0.0.2/32]}
-limits:
+` + plans + `limits:
   - {name: requests, per: [api_key, user, address], limit: 60/min burst 20}
   - {name: address, per: address, limit: 30000/min burst 30000}
   - {name: login-address, match: POST /login, per: address, limit: 20/10m, algorithm: sliding_log, charge: attempts}
@@ -84,6 +84,9 @@ func TestAnAttackersHour(t *testing.T) {
 	})
 	storm("addresses of one /64", "127.0.0.2", count, func(i int) string {
 		return via(fmt.Sprintf("2001:db8:7:7:%x:%x:%x:%x", rand.Uint32()&0xffff, i>>16, i&0xffff, rand.Uint32()&0xffff), "GET /")
+	})
+	storm("many /64s of one /48", "127.0.0.2", count/4, func(i int) string {
+		return via(fmt.Sprintf("2001:db8:8:%x::1", i&0xffff), "GET /")
 	})
 	storm("forged X-Forwarded-For", "127.0.0.11", count/20, func(i int) string {
 		return via(fmt.Sprintf("198.51.%d.%d", i>>8&255, i&255), "GET /")

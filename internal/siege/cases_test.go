@@ -44,7 +44,7 @@ limits: [{name: one, per: address, limit: 1/min}]
 func TestCasesOfKeys(t *testing.T) {
 	f := raise(t, head+`
 identities: {api_key: {bearer: true, query: key, keys: keys.yaml}}
-limits: [{name: five, per: [api_key, address], limit: 5/min}]
+`+plans+`limits: [{name: five, per: [api_key, address], limit: 5/min}]
 `, map[string]string{"keys.yaml": keys}, http.HandlerFunc(api))
 	for i, spelt := range []string{"Bearer canary-hobby-0123456789", "bearer  canary-hobby-0123456789", "BEARER canary-hobby-0123456789"} {
 		if got := told(f.ask("127.0.0.1", "GET /\nAuthorization: "+spelt)); got != fmt.Sprintf("200 %d/5", 4-i) {

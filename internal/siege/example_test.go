@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/comporta/comporta/internal/redistest"
 )
 
 // api is the API behind the gateway: a login whose right password is "right", and
@@ -36,8 +38,21 @@ const keys = `
 - {id: old, key: canary-old-0123456789, plan: pro, expires: 2020-01-31}
 `
 
-// example is the policy that people begin with, every word of it.
-func example(t *testing.T) (f *fort, m mint) {
+// onBoth runs a test on the example's own store, and on Redis.
+func onBoth(t *testing.T, test func(t *testing.T, f *fort, m mint)) {
+	t.Run("memory", func(t *testing.T) {
+		f, m := example(t, "")
+		test(t, f, m)
+	})
+	t.Run("redis", func(t *testing.T) {
+		f, m := example(t, "  redis: "+redistest.Start(t).URL()+"\n")
+		test(t, f, m)
+	})
+}
+
+// example is the policy that people begin with, every word of it; store is what
+// else its store says.
+func example(t *testing.T, store string) (f *fort, m mint) {
 	t.Helper()
 	text, err := os.ReadFile("../../config/testdata/example/policy.yaml")
 	if err != nil {
@@ -46,6 +61,7 @@ func example(t *testing.T) (f *fort, m mint) {
 	m = newMint(t)
 	policy := strings.ReplaceAll(string(text), "http://127.0.0.1:9000", "UPSTREAM")
 	policy = strings.ReplaceAll(policy, "127.0.0.1/32", "127.0.0.2/32")
+	policy = strings.Replace(policy, "store:\n", "store:\n"+store, 1)
 	return raise(t, policy, map[string]string{"keys.yaml": keys, "jwks.json": m.set()}, http.HandlerFunc(api)), m
 }
 
@@ -64,8 +80,9 @@ func (f *fort) passes(n int, from, request string) (passed int) {
 	return passed
 }
 
-func TestEachLimitOfTheExample(t *testing.T) {
-	f, m := example(t)
+func TestEachLimitOfTheExample(t *testing.T) { onBoth(t, eachLimit) }
+
+func eachLimit(t *testing.T, f *fort, m mint) {
 	alice := "Authorization: Bearer " + m.token("alice", map[string]any{"plan": "pro"})
 	bob := "Authorization: Bearer " + m.token("bob", nil) // whose plan is the unknown one, free
 	for _, c := range []struct{ what, from, request, want string }{
@@ -100,8 +117,9 @@ func TestEachLimitOfTheExample(t *testing.T) {
 	}
 }
 
-func TestLoginOfTheExample(t *testing.T) {
-	f, _ := example(t)
+func TestLoginOfTheExample(t *testing.T) { onBoth(t, logins) }
+
+func logins(t *testing.T, f *fort, _ mint) {
 	form := func(name, password string) string {
 		return "POST /login\nContent-Type: application/x-www-form-urlencoded\n\nusername=" + name + "&password=" + password
 	}
