@@ -94,7 +94,7 @@ func (a *asking) lookAt(i int, budget bool) {
 	if blocks {
 		l.add(i, atBlock, name+blockName, u.id, p.block)
 	}
-	if !u.claimed || p.fresh == nil {
+	if !u.claimed || p.fresh == nil || u.numbers.override { // whom an operator named is known
 		return
 	}
 	u.fresh, _ = a.engine.address.Identity(a.request)
@@ -113,7 +113,7 @@ var byAddress = option{address: true}
 // saw makes use of what one look found.
 func (a *asking) saw(u *under, kind lookKind, key *comporta.Key, d *comporta.Decision, v *Verdict) {
 	switch {
-	case kind == atBlock && key.Identity == u.id && d.Remaining == 0:
+	case kind == atBlock && key.Identity == u.id && d.Remaining == 0 && !u.numbers.unlimited:
 		u.blocked, u.fresh = d.ResetAfter, ""
 	case (kind == atBudget || kind == atClaim) && d.FullAfter > 0:
 		u.fresh = "" // the store knows the key
@@ -152,7 +152,7 @@ func (e *Engine) keepDenied(ctx context.Context, a *asking, v *Verdict) {
 		if blocks {
 			l.add(i, atBlock, p.limit.Name+blockName, u.id, p.block)
 		}
-		if !v.Allowed && u.fresh != "" && (blocks || p.limit.Limit.Charge == comporta.Attempts) {
+		if !v.Allowed && u.fresh != "" && (blocks || u.cost > 0 && p.limit.Limit.Charge == comporta.Attempts && p.limit.OnLimit == Refuse) {
 			l.add(i, atFresh, p.limit.Name+freshName, u.fresh, p.fresh)
 		}
 	}

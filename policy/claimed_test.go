@@ -122,3 +122,23 @@ func TestTheAddressOfMadeUpNames(t *testing.T) {
 		}
 	}
 }
+
+// An operator's numbers for a name hold for whoever makes up other names first.
+func TestANamedClaimIsNoNewOne(t *testing.T) {
+	claimed, err := identity.NewClaimed("username", secret(t), identity.ClaimedOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, _ := claimed.For("root")
+	p := limits(limit(t, "account", "50/min", per(claimed)))
+	p.Address = socket
+	p.Claimed.NewKeys = numbers(t, "2/h")
+	p.Overrides = []*policy.Override{{Who: policy.Listed{Source: claimed, Who: root}, Limits: map[string]comporta.Limit{"account": numbers(t, "0/s")}}}
+	h := open(t, p)
+	for i := range 3 {
+		h.check(login("203.0.113.7", fmt.Sprint("made up ", i)))
+	}
+	if v := h.check(login("203.0.113.7", "root")); v.Allowed {
+		t.Errorf("root: %+v", v.Applied)
+	}
+}

@@ -40,7 +40,7 @@ func (a *asking) enter(i int, v *Verdict) {
 	if a.foresees(u) {
 		t.Cost = 0
 	}
-	if u.fresh != "" && !a.held && !a.peeks {
+	if u.fresh != "" && u.cost > 0 && !a.held && !a.peeks {
 		t := a.take(-1, l.Name+freshName, u.fresh, u.part.fresh)
 		t.Cost, t.Shadow = 1, true
 	}
@@ -60,7 +60,8 @@ func (a *asking) blocked() bool {
 // worked out of that: where nothing is to be spent, or the request is denied already
 // and the limit does not charge attempts.
 func (a *asking) foresees(u *under) bool {
-	return a.peeks || a.held && u.part.limit.Limit.Charge != comporta.Attempts
+	l := u.part.limit
+	return a.peeks || a.held && (l.Limit.Charge != comporta.Attempts || u.shadow || l.OnLimit != Refuse)
 }
 
 // take is one more take on the bench.
@@ -173,11 +174,16 @@ func (e *Engine) takeAll(ctx context.Context, a *asking, v *Verdict, receipts bo
 		u := &a.under[of]
 		applied := &v.Applied[u.applied]
 		applied.Decision, applied.Receipt = a.decisions[i].Decision, a.decisions[i].Receipt
-		if a.foresees(u) {
+		rest := u.blocked
+		switch {
+		case a.foresees(u):
 			applied.foresee(v)
+		case a.held: // it is charged for trying, and that may be what holds longest
+			rest = max(rest, a.decisions[i].AskAgain)
+			v.deny(rest)
 		}
 		if u.blocked > 0 {
-			applied.hold(v, u.blocked)
+			applied.hold(v, rest)
 		}
 	}
 	if !v.Allowed && (a.held || a.peeks) {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 
@@ -95,13 +96,16 @@ func (l *lists) byNetwork(a *asking, v *Verdict) (refused bool) {
 
 // byClient looks for those whom the leaves have proved so far; it reports whether
 // that settles the verdict. Who is allowed may still be one who is denied by
-// another name, so that all have to be known then.
+// another name, so that all have to be known then; limits have no say any more.
 func (l *lists) byClient(a *asking, v *Verdict) (settled bool) {
 	all := true
+	var wrong *identity.RequestError
 	for _, at := range l.leaves {
 		switch known := &a.answers[at]; {
-		case !known.is, known.failed:
+		case !known.is:
 			all = false
+		case known.wrong != nil:
+			all, wrong = false, cmp.Or(wrong, known.wrong)
 		case !known.shown:
 		case l.denied.clients[known.who.ID]:
 			v.refuse(denied)
@@ -110,8 +114,15 @@ func (l *lists) byClient(a *asking, v *Verdict) (settled bool) {
 			a.free = true
 		}
 	}
-	if v.Listed = a.free && (all || len(l.denied.clients) == 0); v.Listed {
-		v.Refused, v.Failed = nil, nil // no limit has a say, nor what it was asked before
+	if !a.free {
+		return false
+	}
+	for i := range a.under {
+		a.under[i].state = out
+	}
+	v.Refused, v.Failed = wrong, nil
+	if v.Listed = all || len(l.denied.clients) == 0; v.Listed {
+		v.Refused = nil
 	}
 	return v.Listed
 }

@@ -194,6 +194,17 @@ func TestAListedClientIsNotRefusedByALimit(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 	}
+	// Nor while it may still be one who is denied by another name.
+	q := p
+	mallory, _ := user.For("mallory")
+	q.Deny = []policy.Listed{{Source: user, Who: mallory}}
+	q.Limits = append([]*policy.Limit{limit(t, "other", "9/min", per(&card{kind: "other"}), func(l *policy.Limit) { l.OnMissing = policy.Forbid })}, p.Limits...)
+	h = open(t, q)
+	for who, want := range map[string]bool{"alice": true, "mallory": false} {
+		if v := h.check(request("GET", "/", "203.0.113.7", "X-Key", "monitor", "X-User", who)); v.Listed != want || v.Allowed != want {
+			t.Errorf("%s: %+v", who, v)
+		}
+	}
 	// A look that fails before a list settles it is nobody's business.
 	faults := &storetest.Faults{Script: storetest.Always(storetest.Lost)}
 	e, err := policy.NewEngine(&p, faults, policy.Options{})

@@ -73,11 +73,11 @@ func TestNumbersInStreams(t *testing.T) {
 
 func TestWhatIsRead(t *testing.T) {
 	for header, want := range map[string]bool{
-		"Content-Type: application/json":                               true,
-		"Content-Type: application/vnd.api+json":                       true,
-		"Content-Type: text/plain":                                     false,
-		"Content-Type: application/jsonx":                              false,
-		"":                                                             false,
+		"Content-Type: application/json":         true,
+		"Content-Type: application/vnd.api+json": true,
+		"Content-Type: text/plain":               false,
+		"Content-Type: application/jsonx":        false,
+		"":                                       false,
 		"Content-Type: application/json\nContent-Encoding: identity":   true,
 		"Content-Type: application/json\nContent-Encoding: gzip":       false,
 		"Content-Type: text/event-stream\nContent-Encoding: br":        false,

@@ -43,7 +43,7 @@ type leaf struct {
 type answer struct {
 	who       identity.Who
 	shown, is bool
-	failed    bool // nobody can say who it is: the request is refused
+	wrong     *identity.RequestError // why nobody can say who it is
 }
 
 // compileWho takes a limit's Per apart.
@@ -150,7 +150,7 @@ func (a *asking) answer(ctx context.Context, at int, stage identity.Stage, v *Ve
 	}
 	known.shown = false
 	if wrong, ok := errors.AsType[*identity.RequestError](err); ok {
-		known.failed = true
+		known.wrong = wrong
 		a.refuse(v, wrong)
 		return known, 0
 	}
