@@ -190,3 +190,46 @@ func upstreamIn(t *testing.T, file string) string {
 	}
 	return cfg.Server.Upstream.String()
 }
+
+// A file of keys is read again when it changes, and a bad one leaves the keys as
+// they were.
+func TestKeysAreReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	keys := filepath.Join(dir, "keys.yaml")
+	write(t, keys, "- {id: acme, key: a-long-key-of-acme-1234}\n")
+	s := serveFile(t, fmt.Sprintf("identities: {api_key: {header: X-API-Key, keys: %q}}\nlimits:\n  - {name: a, per: api_key, limit: 100/h}\n", keys))
+	limited := func(key string) bool {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-API-Key", key)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.Header.Get("RateLimit-Limit") == "100"
+	}
+	if !limited("a-long-key-of-acme-1234") || limited("a-long-key-of-beta-1234") {
+		t.Error("at first: one key is known")
+	}
+	write(t, keys, "- {id: acme, key: a-long-key-of-beta-1234}\n")
+	s.await(t, "a file was reloaded", 1)
+	if limited("a-long-key-of-acme-1234") || !limited("a-long-key-of-beta-1234") {
+		t.Error("after a change: the other one is")
+	}
+	write(t, keys, "- {id: acme, kee: a-long-key-of-gamma-123}\n")
+	line := s.await(t, "a changed file cannot be used", 1)
+	if !limited("a-long-key-of-beta-1234") || strings.Contains(line, "gamma") {
+		t.Errorf("after a mistake: %s", line)
+	}
+	_, metrics := fetch(t, s.metrics+"/metrics")
+	if !strings.Contains(metrics, "\ncomporta_credentials_failed_total{source=\"api_key\"} 2\n") {
+		t.Error("credentials that prove nothing are not counted")
+	}
+	if s.end(t); !strings.Contains(s.out.String(), `"who":"api_key:acme"`) || strings.Contains(s.out.String(), "a-long-key") {
+		t.Errorf("the access log:\n%s", &s.out)
+	}
+}

@@ -190,3 +190,57 @@ func TestVerdictsWithoutTheStore(t *testing.T) {
 		}
 	}
 }
+
+// What was counted of a limit goes on under its name, and the series of limits that
+// are gone, or do no more what they count, end.
+func TestCountsFollowThePolicy(t *testing.T) {
+	tel, before, _ := counting(t)
+	tel.Observe(verdict(before, "address:10.0.0.7"))
+	store, err := memstore.New(memstore.Options{Now: func() time.Time { return time.UnixMicro(0) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := policy.NewEngine(&policy.Policy{
+		Limits: []*policy.Limit{{
+			Name: "each", Per: new(identity.Address), Limit: comporta.Limit{Limit: 5, Window: time.Minute, Algorithm: comporta.FixedWindow},
+			OnLimit: policy.Demote, WarnAt: 80,
+		}},
+		IPv6Outer: policy.IPv6Outer{Off: true},
+	}, store, policy.Options{Before: before})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tel.Follow(after)
+	tel.Observe(verdict(before, "address:10.0.0.7")) // of a request that was under way
+	v := &policy.Verdict{Applied: []policy.Applied{{Limit: after.Policy().Limits[0], Identity: "address:10.0.0.8", Warned: true, Lenient: true}}}
+	v.Applied[0].Decision.Limit = 5
+	tel.Observe(v)
+	tel.InForce("abc")
+	tel.InForce("def")
+	text := metricsOf(tel)
+	for _, line := range []string{
+		`comporta_decisions_total{decision="denied",limit="each"} 3`,
+		`comporta_demoted_total{limit="each"} 1`,
+		`comporta_quota_warnings_total{limit="each"} 1`,
+		`comporta_config_info{hash="def"} 1`,
+	} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
+	for _, gone := range []string{`limit="all"`, `limit="rare"`, `limit="each.outer"`, `hash="abc"`} {
+		if strings.Contains(text, gone) {
+			t.Errorf("the metrics still have %s", gone)
+		}
+	}
+	tel.Follow(before)
+	if text := metricsOf(tel); strings.Contains(text, "comporta_demoted_total{") || strings.Contains(text, "comporta_quota_warnings_total{") || !strings.Contains(text, `limit="rare"`) {
+		t.Error("series of what the limit does no more")
+	}
+}
+
+func metricsOf(tel *Telemetry) string {
+	w := httptest.NewRecorder()
+	tel.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	return w.Body.String()
+}
