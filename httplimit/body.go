@@ -38,13 +38,9 @@ func (b *beginning) read(ctx context.Context, most int) (data []byte, whole bool
 	}
 	from := b.begun
 	if from.err == nil && len(from.text) <= most {
-		ctx, cancel := context.WithTimeout(ctx, readWithin)
-		defer cancel()
-		giveUp := context.AfterFunc(ctx, func() {
-			_ = http.NewResponseController(b.answer).SetReadDeadline(time.Unix(1, 0))
-		})
-		from.fill(ctx, most+1) // one more tells whether there is more
-		if !giveUp() && (from.err == nil || from.err == io.EOF) {
+		// One byte more tells whether there is more.
+		inTime := within(ctx, b.answer, func(ctx context.Context) { from.fill(ctx, most+1) })
+		if !inTime && (from.err == nil || from.err == io.EOF) {
 			from.err = errSlowBody // the deadline is over for whoever reads on, too
 		}
 	}
@@ -55,6 +51,24 @@ func (b *beginning) read(ctx context.Context, most int) (data []byte, whole bool
 		return from.text[:most], false, nil
 	}
 	return from.text, true, nil
+}
+
+// within reads from the connection for readWithin at most, and no longer than ctx
+// goes on; it reports false where that was cut short.
+func within(ctx context.Context, answer http.ResponseWriter, read func(context.Context)) bool {
+	ctx, cancel := context.WithTimeout(ctx, readWithin)
+	defer cancel()
+	given := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		_ = http.NewResponseController(answer).SetReadDeadline(time.Unix(1, 0))
+		close(given)
+	})
+	read(ctx)
+	if stop() {
+		return true
+	}
+	<-given // the connection may soon be another request's
+	return false
 }
 
 // fault is why a body that cannot be read refuses the request.
