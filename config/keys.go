@@ -19,6 +19,8 @@ const (
 	// Whoever has more asks Redis or a URL for each.
 	maxKeysFile = 16 << 20
 	mostKeys    = 100_000
+	// mostProblems are told of a file, whose keys may all be wrong in the same way.
+	mostProblems = 100
 	// shortKey is the length under which a key may be guessed.
 	shortKey = 16
 )
@@ -121,6 +123,10 @@ func (k *keysReader) file(data []byte) (keys []identity.Key) {
 		}
 		read.shift(piece.line)
 		for _, item := range k.list(read) {
+			if len(k.problems) >= mostProblems {
+				k.fault(item, "from here on the file is not looked at", "mend what is wrong before it, and ask again")
+				return nil
+			}
 			if key, ok := k.key(item); ok {
 				keys = append(keys, key)
 			}
@@ -195,7 +201,7 @@ func (k *keysReader) key(n *node) (key identity.Key, sound bool) {
 	if len(k.problems) > before {
 		return key, false
 	}
-	k.once(n, &key)
+	k.unique(n, &key)
 	return key, len(k.problems) == before
 }
 
@@ -286,8 +292,8 @@ func (k *keysReader) expires(n *node) time.Time {
 	return end
 }
 
-// once wants every key to be listed once, and all of an id to have one plan.
-func (k *keysReader) once(n *node, key *identity.Key) {
+// unique wants every key to be listed once, and all of an id to have one plan.
+func (k *keysReader) unique(n *node, key *identity.Key) {
 	if line, double := k.sums[key.Sum]; double {
 		k.fault(n, "the same key is listed twice", fmt.Sprintf("the first is in line %d: remove one, or make a new key", line))
 		return

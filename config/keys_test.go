@@ -139,6 +139,7 @@ func TestFilesOfKeysHaveBounds(t *testing.T) {
 		want string
 	}{
 		"too many":      {list(mostKeys+1, flow), "more than 100000 keys"},
+		"all wrong":     {list(5000, "- {id: client-%d, key: 0123456789abcdef-%d, plan: none}\n"), "keys.yaml:101:3: from here on the file is not looked at"},
 		"too large":     {make([]byte, maxKeysFile+1), "larger than 16MiB"},
 		"one line":      {[]byte("[" + strings.Repeat("{id: a, key: b}, ", 100_000) + "]"), "larger than 256 KiB"},
 		"one mapping":   {[]byte(strings.Repeat("a: 1\n", 200_000)), "larger than 256 KiB"},

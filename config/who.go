@@ -56,25 +56,20 @@ func (r *reader) who(n *node, to *policy.Listed) bool {
 		return false
 	}
 	s, listed, err := r.config.client(kind, name, said)
-	switch {
-	case err != nil:
-		wrong, hint := splitHint(err.Error(), "write it as the limit's identity has it")
-		r.fault(at, "who: "+wrong, hint)
-		return false
-	case s == nil: // a network
-		*to = listed
-		return true
-	case s.draft == nil: // what sets it up is wrong, and said to be
-		return false
+	if s != nil {
+		if s.draft == nil { // what sets it up is wrong, and said to be
+			return false
+		}
+		listed.Source = s.Source
+		listed.Who, err = nameOf(s.draft, said)
+		r.config.namings = append(r.config.namings, naming{to, said})
 	}
-	who, err := nameOf(s.draft, said)
 	if err != nil {
 		wrong, hint := splitHint(err.Error(), "write it as the limit's identity has it")
 		r.fault(at, "who: "+wrong, hint)
 		return false
 	}
-	*to = policy.Listed{Source: s.Source, Who: who}
-	r.config.namings = append(r.config.namings, naming{to, said})
+	*to = listed
 	return true
 }
 
@@ -90,6 +85,10 @@ func (c *Config) Who(text string) (policy.Listed, error) {
 		var found bool
 		if name, value, found = strings.Cut(value, "="); !found {
 			return policy.Listed{}, fmt.Errorf("%s: no value: write %s:NAME=VALUE", kind, kind)
+		}
+	case "address":
+		if p, err := identity.ParsePrefix(value); err == nil && (p.IsSingleIP() || p.Addr().Is6() && p.Bits() == c.addresses.bits) {
+			value = p.Addr().String() // one client, as its identity is written
 		}
 	}
 	s, listed, err := c.client(kind, name, value)

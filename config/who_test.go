@@ -57,6 +57,7 @@ func TestWhoIsNamedIsWhoAsks(t *testing.T) {
 	}
 	for said, want := range map[string]string{
 		"api_key:acme": "api_key:acme", "claimed:username=alice": "claimed:username:", "path:id=5": "path:id:", "address:2001:db8::7": "address:2001:db8::/64",
+		"address:2001:db8::/64": "address:2001:db8::/64", "address:192.0.2.1/32": "address:192.0.2.1",
 	} {
 		if listed, err := c.Who(said); err != nil || !strings.HasPrefix(listed.Who.ID, want) {
 			t.Errorf("%s: %+v, %v", said, listed.Who, err)
