@@ -16,7 +16,8 @@ import (
 type door struct {
 	file  string
 	names hosts
-	tries *tries
+	tries *tries // of wrong tokens
+	told  *tries // of what the log hears beside them: nobody fills it
 }
 
 // A refusal is why somebody is not let in.
@@ -29,11 +30,11 @@ type refusal struct {
 // enter is who is asking, or why not. It looks at nothing of the request but its
 // Host and the token.
 func (d *door) enter(r *http.Request, at time.Time) (by string, no *refusal) {
+	peer := peerOf(r)
 	if !d.names.allow(r.Host) {
 		return "", &refusal{failure: &failure{http.StatusMisdirectedRequest, "This Host is not the administration's."},
-			log: "an administration request for another host was refused: a page in a browser may be behind it"}
+			log: d.say(peer, at, "an administration request for another host was refused: a page in a browser may be behind it")}
 	}
-	peer := peerOf(r)
 	if retry := d.tries.wait(peer, at); retry > 0 {
 		return "", &refusal{failure: &failure{http.StatusTooManyRequests, "Too many wrong tokens were tried."}, retry: retry}
 	}
@@ -43,13 +44,22 @@ func (d *door) enter(r *http.Request, at time.Time) (by string, no *refusal) {
 	}
 	tokens, err := readTokens(d.file)
 	if err != nil {
-		return "", &refusal{failure: &failure{http.StatusServiceUnavailable, "No token can be checked: the gateway's log says why."}, log: err.Error()}
+		return "", &refusal{failure: &failure{http.StatusServiceUnavailable, "No token can be checked: the gateway's log says why."}, log: d.say(peer, at, err.Error())}
 	}
 	if by = holder(tokens, shown); by == "" {
-		d.tries.failed(peer, at)
+		d.tries.count(peer, at)
 		return "", &refusal{failure: &failure{http.StatusUnauthorized, "The token is wrong."}, log: "a wrong administration token was tried"}
 	}
 	return by, nil
+}
+
+// say is a text for the log, or "" where it has heard of the peer too often.
+func (d *door) say(peer netip.Prefix, at time.Time, text string) string {
+	if d.told.wait(peer, at) > 0 {
+		return ""
+	}
+	d.told.count(peer, at)
+	return text
 }
 
 // peerOf is who sends a request: an address, of IPv6 its /64; zero by a socket.
@@ -90,13 +100,13 @@ func (h *hosts) allow(host string) bool {
 	return local && (h.addr.IsLoopback() || h.addr.IsUnspecified()) || h.said != "" && host == h.said
 }
 
-// wrongTokens is how often somebody may try wrong ones.
-const wrongTokens = "10/min"
+// mostTries is how often somebody may try wrong tokens.
+const mostTries = "10/min"
 
 // mostPeers bounds the memory of tries.
 const mostPeers = 4096
 
-// tries counts wrong tokens by who sent them. It is safe for concurrent use.
+// tries counts what should seldom be, by who does it. It is safe for concurrent use.
 type tries struct {
 	rule *comporta.Rule
 
@@ -106,7 +116,7 @@ type tries struct {
 
 func newTries() (*tries, error) {
 	t := new(tries)
-	limit, err := comporta.ParseLimit(wrongTokens)
+	limit, err := comporta.ParseLimit(mostTries)
 	if err == nil {
 		t.rule, err = limit.Compile()
 	}
@@ -123,9 +133,9 @@ func (t *tries) wait(peer netip.Prefix, at time.Time) time.Duration {
 	return 0
 }
 
-// failed counts a wrong token. Where there are too many peers all are forgotten:
+// count counts one more. Where there are too many peers all are forgotten:
 // who has so many addresses is not held up by this.
-func (t *tries) failed(peer netip.Prefix, at time.Time) {
+func (t *tries) count(peer netip.Prefix, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.peers == nil || len(t.peers) >= mostPeers {

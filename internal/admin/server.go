@@ -62,11 +62,13 @@ func New(o Options) (*Server, error) {
 	if _, err := readTokens(o.Said.TokenFile); err != nil {
 		return nil, err
 	}
-	tries, err := newTries()
-	if err != nil {
-		return nil, err
+	s := &Server{o: o, log: o.Log, door: door{file: o.Said.TokenFile}}
+	var err error
+	for _, t := range []**tries{&s.door.tries, &s.door.told} {
+		if *t, err = newTries(); err != nil {
+			return nil, err
+		}
 	}
-	s := &Server{o: o, log: o.Log, door: door{file: o.Said.TokenFile, tries: tries}}
 	if s.audit, err = newAudit(o.Said.Audit, o.Log); err != nil {
 		return nil, err
 	}
@@ -231,8 +233,8 @@ type call struct {
 
 // from is who sends a request, for logs.
 func from(r *http.Request) string {
-	if p := peerOf(r); p.IsValid() {
-		return p.Addr().String()
+	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		return a.Addr().Unmap().String()
 	}
 	return "unix"
 }

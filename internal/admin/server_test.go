@@ -66,7 +66,7 @@ func TestTriesAreForgiven(t *testing.T) {
 	at := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 	peer := peerOf(&http.Request{RemoteAddr: "[2001:db8::1]:99"})
 	for range 10 {
-		tries.failed(peer, at)
+		tries.count(peer, at)
 	}
 	if d := tries.wait(peerOf(&http.Request{RemoteAddr: "[2001:db8::2]:9"}), at); d != 6*time.Second {
 		t.Errorf("the same /64 waits %v", d)
@@ -78,7 +78,7 @@ func TestTriesAreForgiven(t *testing.T) {
 		t.Errorf("after six seconds it waits %v", d)
 	}
 	for i := range mostPeers + 10 {
-		tries.failed(peerOf(&http.Request{RemoteAddr: fmt.Sprintf("10.%d.%d.1:9", i/256, i%256)}), at)
+		tries.count(peerOf(&http.Request{RemoteAddr: fmt.Sprintf("10.%d.%d.1:9", i/256, i%256)}), at)
 	}
 	if n := len(tries.peers); n > mostPeers {
 		t.Errorf("%d peers are remembered", n)
@@ -126,6 +126,14 @@ func TestForeignHostsAreTurnedAway(t *testing.T) {
 			t.Errorf("%q: %d, want %d", host, w.StatusCode, want)
 		}
 		conn.Close()
+	}
+	r := h.request("GET", "/v1/top", "")
+	r.Host = "evil.example"
+	for range 30 {
+		h.do(r)
+	}
+	if n := strings.Count(h.log.String(), "another host"); n != 10 {
+		t.Errorf("the log heard of it %d times", n)
 	}
 }
 
