@@ -39,8 +39,45 @@ type Options struct {
 // of the handler what became of the request: local, allow or deny (see
 // [policy.OnError]). A request that is refused so gets 503.
 //
+// A denial is answered with the status, the message and the help of the limit that
+// headers name, where it denies, else of the one with the longest retry: 429 and
+// quota-exceeded unless the policy says otherwise; 503, gRPC's 14, is
+// temporary-reduced-capacity. A request that is refused for itself
+// ([policy.Verdict.Refused]) gets the status and detail of that, with the fields of
+// the limits that it was counted under; 401 asks for a Bearer, 408 and 413 close the
+// connection.
+//
+// Where a limit looks into a body, as much is read as it asks for, within 10 seconds
+// (408), and handed on as it came, with its length and its end; no body is read for
+// others. For the 10 seconds the server has to know read deadlines, as net/http's
+// does ([http.ResponseController]).
+//
+// What answers settle ([policy.Pending]) is settled before the client can know of
+// the answer: by the head before it is sent, and by the body before its last piece
+// is passed on, where its Content-Length, the end of its JSON document or an event
+// with [DONE] tells which that is, else before the handler's return ends it. Bodies
+// are read on their way and not held back: JSON (application/json and +json), lines
+// of it (application/x-ndjson, application/jsonl) and server-sent events. A body
+// that is compressed cannot be read, so Accept-Encoding is taken out of requests
+// whose answers are; one that is compressed all the same keeps the estimate, as do
+// parts (206) and answers without a body. Fields tell of what is settled by the head.
+// A handler that ends without an answer, by a panic, has failed; one that takes over
+// the connection has answered 101.
+//
+// What goes on to the handler never has header fields that clients may not set: the
+// policy's mark header, Comporta-Demoted, and those of an authenticating proxy
+// ([identity.ProxyHeader]) unless that is the peer. Its Connection names no fields,
+// by which a client could have the next proxy leave out what limits saw, or what we
+// say. A request over a limit that marks
+// gets one line in the mark header for each ([Marked]), over one that demotes the
+// limit's name in Comporta-Demoted.
+//
+// A limit's WarnHeader is in every answer while the client's use is past its WarnAt,
+// as a list of structured fields: "monthly";at=80;q=10000;r=1877;t=86400 is a use past
+// 80 %, the quota, what remains of it, and the seconds until there is more.
+//
 // An allowed request costs under a microsecond and two allocations, besides the
-// one of the client's identity.
+// one of the client's identity; more where it is marked, warned or settled.
 func New(engine *policy.Engine, o Options) func(http.Handler) http.Handler {
 	p := engine.Policy()
 	sets := setsOf(p.Headers)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/comporta/comporta/identity"
 	"github.com/comporta/comporta/policy"
@@ -46,6 +47,7 @@ func (g *guard) onward(r *http.Request, d *desk, uncompressed bool) *http.Reques
 	if d.beginning.begun != nil {
 		on.copy().Body = d.beginning.begun
 	}
+	on.keep()
 	on.drop(g.marks.Header)
 	on.drop(demotedHeader)
 	for _, p := range g.proxied {
@@ -62,11 +64,9 @@ func (g *guard) onward(r *http.Request, d *desk, uncompressed bool) *http.Reques
 		for i := range d.verdict.Applied {
 			switch a := &d.verdict.Applied[i]; {
 			case a.Marks():
-				h := on.header()
-				h[g.marks.Header] = append(h[g.marks.Header], g.mark(a, d.verdict.Now, on.request))
+				on.say(g.marks.Header, g.mark(a, d.verdict.Now, on.request))
 			case a.Demotes():
-				h := on.header()
-				h[demotedHeader] = append(h[demotedHeader], a.Limit.Name)
+				on.say(demotedHeader, a.Limit.Name)
 			}
 		}
 	}
@@ -97,8 +97,37 @@ func (o *onward) header() http.Header {
 	return r.Header
 }
 
+func (o *onward) say(name, line string) {
+	h := o.header()
+	h[name] = append(h[name], line)
+}
+
 func (o *onward) drop(name string) {
 	if _, there := o.request.Header[name]; there {
 		delete(o.header(), name)
 	}
 }
+
+// keep takes the names of fields out of Connection: proxies leave out the fields that
+// it names, and what limits have seen, or say, has to go on. Whoever may name them
+// there could take its mark away, or the type of a body that was read by it.
+func (o *onward) keep() {
+	lines := o.request.Header["Connection"]
+	if !slices.ContainsFunc(lines, func(line string) bool { return line != "close" && line != "keep-alive" }) {
+		return // nearly always
+	}
+	var options []string
+	for option := range tokens(lines) {
+		if slices.ContainsFunc(ofConnections, func(name string) bool { return strings.EqualFold(name, option) }) {
+			options = append(options, option)
+		}
+	}
+	delete(o.header(), "Connection")
+	if len(options) > 0 {
+		o.header()["Connection"] = []string{strings.Join(options, ", ")}
+	}
+}
+
+// ofConnections are what Connection may say: of the connection itself, and of fields
+// that are nobody's but the next one's.
+var ofConnections = []string{"close", "keep-alive", "upgrade", "te", "http2-settings", "proxy-connection"}

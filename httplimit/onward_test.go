@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +59,27 @@ func TestTheUpstreamIsTold(t *testing.T) {
 	}
 	if len(sent["Comporta-Mark"]) != 2 || sent["Comporta-Mark"][0] != want[0] || !strings.HasPrefix(sent["Comporta-Mark"][1], want[1]) {
 		t.Errorf("marks:\n%s\nwant\n%s", strings.Join(sent["Comporta-Mark"], "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A client cannot have a proxy behind us drop what we say.
+func TestWhatWeSayIsNotNominated(t *testing.T) {
+	limit, _ := enforce(t, &policy.Policy{Limits: []*policy.Limit{over(t, "soft", policy.Mark), over(t, "slow", policy.Demote)}, Marks: marks}, httplimit.Options{})
+	var sent http.Header
+	upstream := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { sent = r.Header }))
+	defer upstream.Close()
+	to, err := url.Parse(upstream.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := limit(httputil.NewSingleHostReverseProxy(to))
+	for _, lines := range [][]string{{"comporta-mark, close,Comporta-Demoted", "x-other"}, {"Comporta-Mark", "Comporta-Demoted"}, nil} {
+		for range 2 {
+			ask(h, get("/", with("Connection", lines...), with("X-Other", "1")))
+		}
+		if sent["Comporta-Mark"] == nil || sent["Comporta-Demoted"] == nil || sent["X-Other"] == nil {
+			t.Errorf("with Connection: %q the upstream is sent %v", lines, sent)
+		}
 	}
 }
 
@@ -192,6 +215,31 @@ func TestMarked(t *testing.T) {
 	for _, m := range []*policy.Marks{{Key: []byte("fedcba9876543210")}, {Key: []byte("short")}, {}} {
 		if got, err := httplimit.Marked(r, m, at); err == nil {
 			t.Errorf("by another key: believed %v", got)
+		}
+	}
+}
+
+// A proxy behind the limits leaves out the fields that Connection names: none of
+// those that limits go by, or that they say.
+func TestConnectionTakesNothingAway(t *testing.T) {
+	limit, _ := enforce(t, &policy.Policy{Limits: []*policy.Limit{over(t, "soft", policy.Mark)}, Marks: marks}, httplimit.Options{})
+	var sent http.Header
+	h := limit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { sent = r.Header }))
+	ask(h, get("/"))
+	for line, want := range map[string][]string{
+		"close":                               {"close"},
+		"Upgrade":                             {"Upgrade"},
+		"keep-alive, Upgrade, HTTP2-Settings": {"keep-alive, Upgrade, HTTP2-Settings"},
+		"comporta-mark":                       nil,
+		"close,,Comporta-Mark, Content-Type":  {"close"},
+	} {
+		r := get("/", with("Connection", line), with("Content-Type", "text/plain"))
+		ask(h, r)
+		if diff := cmp.Diff(want, sent["Connection"]); diff != "" || sent.Get("Content-Type") == "" || sent.Get("Comporta-Mark") == "" {
+			t.Errorf("%s: %v", line, sent)
+		}
+		if r.Header.Get("Connection") != line {
+			t.Errorf("%s: the request that came in was changed", line)
 		}
 	}
 }
