@@ -33,6 +33,7 @@ type exchange struct {
 	result   telemetry.Result
 	denied   string   // the names of the limits that denied, with commas
 	shadow   string   // the names of the shadow limits that would have
+	over     string   // the names of the limits that mark or demote it
 	asked    *url.URL // as limits matched it
 	store    string   // which way the verdict fell that the store had no part in; else ""
 	path     string   // what the log shows in the path's place, where that holds an identity; else ""
@@ -133,6 +134,8 @@ func (s *reign) observe(v *policy.Verdict, r *http.Request) {
 		}
 		switch {
 		case a.Decision.Allowed, x.result == telemetry.Undecided:
+		case a.Marks(), a.Demotes():
+			x.over = appendName(x.over, a.Limit.Name)
 		case !a.Denies():
 			x.shadow = appendName(x.shadow, a.Limit.Name)
 		default:
@@ -245,7 +248,7 @@ func (g *Gateway) logAccess(x *exchange, r *http.Request) {
 		path = cut(x.asked.EscapedPath(), 256) // escaped, it has nothing that a terminal obeys
 	}
 	rec := slog.NewRecord(x.begun, slog.LevelInfo, "request", 0)
-	var room [13]slog.Attr
+	var room [14]slog.Attr
 	attrs := append(room[:0],
 		slog.String("client", x.of.clientText(r)),
 		slog.String("method", cut(r.Method, 16)),
@@ -263,6 +266,9 @@ func (g *Gateway) logAccess(x *exchange, r *http.Request) {
 	}
 	if x.shadow != "" {
 		attrs = append(attrs, slog.String("shadow", x.shadow))
+	}
+	if x.over != "" {
+		attrs = append(attrs, slog.String("over", x.over))
 	}
 	if x.store != "" {
 		attrs = append(attrs, slog.String("store", x.store))

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/comporta/comporta/config"
@@ -196,5 +197,26 @@ func TestAFaultOfOurOwnEndsOneRequestOnly(t *testing.T) {
 	}
 	if s := status(t, client(t), h.url+"/"); s != http.StatusOK {
 		t.Errorf("afterwards: %d", s)
+	}
+}
+
+// A request over a limit that demotes goes on, and the log says over which.
+func TestTheLogSaysOverWhichLimitsARequestIs(t *testing.T) {
+	var told atomic.Value
+	h := serve(t, api(t, func(_ http.ResponseWriter, r *http.Request) { told.Store(r.Header.Get("Comporta-Demoted")) }),
+		"limits: [{name: soft, per: address, limit: 1/h, on_limit: demote}]", newClock())
+	c := client(t)
+	for range 2 {
+		if got := status(t, c, h.url+"/", "Comporta-Demoted", "forged", "Comporta_Demoted", "forged"); got != http.StatusOK {
+			t.Errorf("status %d", got)
+		}
+	}
+	h.stop()
+	if err := <-h.ended; err != nil {
+		t.Error(err)
+	}
+	h.ended <- nil
+	if told.Load() != "soft" || strings.Count(h.access.String(), "over=soft") != 1 || strings.Contains(h.access.String(), "shadow=") {
+		t.Errorf("the upstream was told %q, the log:\n%s", told.Load(), h.access)
 	}
 }
