@@ -13,9 +13,8 @@ import (
 //
 // Invisible characters (soft hyphens, joiners, marks of direction, controls) go
 // since the collations of databases have no weight for them: al\u00adice is found
-// as alice. One step can make work for another (a letter that folds into two that
-// compose, a blank that an invisible character hid), so they are taken until nothing
-// changes; two rounds do for nearly all values.
+// as alice. They go first, as they keep letters from composing; what folding takes
+// apart is composed again.
 //
 // What it costs grows with the length of the value, some letters of three bytes
 // becoming 33 on the way, so one that no name has is refused.
@@ -26,27 +25,16 @@ func canonical(value string) (string, error) {
 	case len(value) > longestName:
 		return "", wrong("A value that is looked for is too long.")
 	}
-	fold := cases.Fold()
-	for range rounds {
-		next := strings.Map(visible, value)
-		next = strings.Map(cherokee, fold.String(norm.NFKC.String(next)))
-		next = strings.TrimSpace(norm.NFKC.String(next))
-		if next == value {
-			break
-		}
-		value = next
-	}
-	return value, nil
+	value = norm.NFKC.String(strings.Map(visible, value))
+	value = norm.NFKC.String(strings.Map(cherokee, cases.Fold().String(value)))
+	return strings.TrimSpace(value), nil
 }
 
 // longestName is the most bytes of a value that is not of ASCII alone.
 const longestName = 1024
 
-// rounds bound the work for a value, whatever tables of Unicode come.
-const rounds = 8
-
 // cherokee takes small letters of Cherokee, which fold to its capitals and not as
-// elsewhere, for those: x/text folds each to the other, which would never end.
+// elsewhere, for those: x/text folds each to the other.
 func cherokee(r rune) rune {
 	if 0xAB70 <= r && r <= 0xABBF || 0x13F8 <= r && r <= 0x13FD {
 		return unicode.ToUpper(r)

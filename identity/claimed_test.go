@@ -131,6 +131,11 @@ func TestFieldsOfForms(t *testing.T) {
 		{formType, `{"username":"alice","x":"&username=bob"}`, "400"},
 		{formType, "\r\n " + `[{"username":"alice"},"&username=bob"]`, "400"},
 	})
+	finds(t, claimed(t, "userid", identity.ClaimedOptions{}), []found{
+		{formType, "userid=alice&USERID=bob", "400"},
+		{formType, "userid=alice&user%C4%B1d=bob", "400"},
+		{formType, "userid=alice&user%C4%B0d=bob", "400"},
+	})
 	finds(t, claimed(t, "user_name", identity.ClaimedOptions{}), []found{
 		{formType, "user_name=alice", "alice"},
 		{formType, "user.name=alice", "alice"}, // to PHP
@@ -251,6 +256,10 @@ func TestFieldsOfMultipartForms(t *testing.T) {
 		{partType, parts(named("a")+`; filename="b; name=username"`, "alice"), "400"},
 		{partType, parts(named("a")+`; filename="b\"; name="username"`, "alice"), "400"},
 		{partType, parts(`Content-Disposition: form-data; filename="b\"; name="username"; x="`, "alice"), "400"},
+		{partType, parts(`Content-Disposition: form-data; filename="b\"; name="user"`, "alice"), "400"},
+		{partType, parts(named("username")+"\r\nX: a\nY: b", "alice"), "400"},
+		{partType, parts(named("username")+"\r\nX: a\rY: b", "alice"), "400"},
+		{partType, parts(named("username")+"\r\nX: a\x00", "alice"), "400"},
 		{partType, parts(named("username")+"\r\n"+named("user"), "alice"), "400"},
 		{partType, parts(named("user")+"\r\nX: "+named("username"), "alice"), "400"},
 		{partType, parts("Content-Disposition: attachment; name=\"username\"", "alice"), "400"},
@@ -267,6 +276,7 @@ func TestFieldsOfMultipartForms(t *testing.T) {
 		{partType, parts(named("username")+"\r\nContent-Transfer-Encoding: base64", "YWxpY2U="), "400"},
 		{partType, parts(named("username")+"\r\nContent-Transfer-Encoding: quoted-printable", "=61lice"), "400"},
 		{partType, parts(named("username")+"\r\nContent-Type: text/plain; charset=utf-7", "alice"), "400"},
+		{partType, parts(named("username")+"\r\nContent-Type: text/plain\r\nContent-Type: text/html", "alice"), "400"},
 		{partType, parts(named("x")+"\r\nContent-Type: multipart/mixed; boundary=b", "--b--"), "400"},
 		{partType, parts(named("username"), "al\xffice"), "400"},
 		{partType, parts(named("username"), "al\x00ice"), "400"},
@@ -286,11 +296,14 @@ func TestFieldsOfMultipartForms(t *testing.T) {
 		{"multipart/form-data", alice, "400"},
 		{`multipart/form-data; boundary=""`, alice, "400"},
 		{"multipart/form-data; boundary=xYz; boundary=b", alice, "400"},
+		{"multipart/form-data; boundary=b; boundary=xYz", alice, "400"},
 		{"multipart/form-data; boundary=b; boundary*=utf-8''xYz", alice, "400"},
 		{"multipart/form-data; boundary*0=xY; boundary*1=z", alice, "400"},
 		{"multipart/form-data; xboundary=b; boundary=xYz", alice, "400"},
 		{`multipart/form-data; boundary="xYz,b"`, strings.ReplaceAll(alice, "xYz", "xYz,b"), "400"},
-		{"multipart/form-data; boundary=" + strings.Repeat("x", 71), alice, "400"},
+		{"multipart/form-data; x=xYz", alice, "400"},
+		{"multipart/form-data; boundary=" + strings.Repeat("x", 70), strings.ReplaceAll(alice, "xYz", strings.Repeat("x", 70)), "alice"},
+		{"multipart/form-data; boundary=" + strings.Repeat("x", 71), strings.ReplaceAll(alice, "xYz", strings.Repeat("x", 71)), "400"},
 		{"multipart/mixed; boundary=xYz", alice, "400"},
 		{"multipart/related; boundary=xYz", alice, "400"},
 	})
@@ -318,6 +331,7 @@ func TestContentTypes(t *testing.T) {
 		{"application/json; a", `{"username":"alice"}`, "400"},
 		{formType + "; charset=ibm037", "username=alice", "400"},
 		{formType + "; a=multipart/form-data", "username=alice", "400"},
+		{formType + `; a="form-data"`, "username=alice", "400"},
 		{formType + `; a="/json"`, "username=alice", "400"},
 		{`text/plain; a="application/json"`, "username=alice", "400"},
 		{"application/jsonrequest", "{}", "400"},
@@ -352,7 +366,7 @@ func TestAFieldInTheQueryString(t *testing.T) {
 		{"username=alice", formType, "username=alice", "400"},
 		{"Username=alice", jsonType, `{"username":"bob"}`, "400"},
 		{"username=alice", partType, parts(named("username"), "bob"), "400"},
-		{"username=alice", "text/plain", `{"username":"bob"}`, "400"},
+		{"username=alice", "text/plain", "password=x", "400"},
 		{"username[]=alice", formType, "username=bob", "400"},
 		{"username=alice&username=bob", formType, "", "400"},
 		{"a;username=alice", formType, "username=bob", "400"},
@@ -434,6 +448,12 @@ func TestClaimsAreOneClientHoweverTheyAreSpelled(t *testing.T) {
 		}
 		if who, _ := exact.For(spelled); (who == want) != (spelled == "alice") {
 			t.Errorf("%q to the byte: %v", spelled, who)
+		}
+	}
+	for _, alike := range [][2]string{{"ꭰ", "Ꭰ"}, {"ᏸ", "Ᏸ"}, {"Straße", "STRASSE"}, {"ΣΊΣΥΦΟΣ", "σίσυφος"}, {"ﬁ", "FI"}, {"a\u0308", "Ä"}, {"e\u200b\u0301", "É"}} {
+		one, _ := c.For(alike[0])
+		if two, err := c.For(alike[1]); one != two || err != nil {
+			t.Errorf("%q is not %q: %v", alike[0], alike[1], err)
 		}
 	}
 	// A long name costs nothing where it is of ASCII.

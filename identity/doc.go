@@ -6,9 +6,9 @@
 // A [Source] turns a [Request] into the text that a client is counted and
 // stored under. What it reads was sent by the client or by the proxies before
 // us, so each source says in its comment what a client may forge: with [APIKey]
-// nothing; with [Address] nothing, as long as only proxies that one controls are
-// trusted; with [Header] and [Path] everything, unless something before or behind
-// us checks it.
+// nothing; with [Address] and [ProxyHeader] nothing, as long as only proxies that
+// one controls are trusted; with [Header], [Path] and [Claimed] everything, unless
+// something before or behind us checks it.
 //
 // An identity never holds what a client sent: addresses aside, which are what
 // access logs hold too, values are there only as an HMAC under a [Secret], so
