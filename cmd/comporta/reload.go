@@ -36,6 +36,7 @@ type reloader struct {
 	inForce  atomic.Pointer[setup]
 	sums     map[string]string // of the files as they were looked at last
 	said     map[string]string // what was last said against them
+	tried    []besides         // the files beside a policy that could not be put in force
 	replaced func()            // told when something else is in force
 }
 
@@ -80,7 +81,7 @@ func (r *reloader) run(ctx context.Context) {
 func (r *reloader) files() []string {
 	s := r.inForce.Load()
 	files := []string{s.cfg.File}
-	for _, f := range s.beside {
+	for _, f := range slices.Concat(s.beside, r.tried) {
 		files = append(files, f.name)
 	}
 	return files
@@ -101,15 +102,17 @@ func (r *reloader) look(ctx context.Context, asked bool) {
 	}
 }
 
-// lookAtPolicy reports whether the policy file has changed.
+// lookAtPolicy reports whether the policy file has changed, or a file that kept it
+// from being put in force.
 func (r *reloader) lookAtPolicy(ctx context.Context, asked bool) bool {
 	is := r.inForce.Load()
 	file := is.cfg.File
 	sum, err := sumOf(file)
-	if err == nil && sum == r.sums[file] && !(asked && r.said[file] != "") {
+	again := r.said[file] != "" && (asked || slices.ContainsFunc(r.tried, besides.changed))
+	if err == nil && sum == r.sums[file] && !again {
 		return false
 	}
-	r.sums[file] = sum
+	r.sums[file], r.tried = sum, nil
 	switch {
 	case err == nil && sum == is.sum:
 		r.right(file)
@@ -138,6 +141,7 @@ func (r *reloader) replace(ctx context.Context, sum string) error {
 	defer r.changing.Unlock()
 	next, err := prepare(ctx, cfg, sum, r.counts, before, r.log)
 	if err != nil {
+		r.tried = next.beside
 		return err
 	}
 	restart, err := r.gateway.Replace(next.inForce())
@@ -208,7 +212,7 @@ func (r *reloader) lookBeside(ctx context.Context, f besides, asked bool) bool {
 
 // wrong says, once, that a file cannot be used as it now is.
 func (r *reloader) wrong(file string, err error, asked bool) {
-	lines := problemsOf(file, err)
+	lines := problemsOf(err)
 	text := strings.Join(lines, "\n")
 	if r.said[file] == text && !asked {
 		return
@@ -229,8 +233,8 @@ func (r *reloader) right(file string) {
 	r.gateway.Trouble(file, "")
 }
 
-// problemsOf is what is wrong with a file, one problem a line.
-func problemsOf(file string, err error) []string {
+// problemsOf is what an error says, one problem a line.
+func problemsOf(err error) []string {
 	var problems config.Problems
 	var path *fs.PathError
 	switch {
@@ -241,7 +245,7 @@ func problemsOf(file string, err error) []string {
 		}
 		return lines
 	case errors.As(err, &path):
-		return []string{fmt.Sprintf("cannot read %s: %v", file, path.Err)}
+		return []string{fmt.Sprintf("cannot read %s: %v", path.Path, path.Err)}
 	}
 	return strings.Split(err.Error(), "\n")
 }
@@ -253,6 +257,12 @@ func tellWarnings(log *slog.Logger, warnings, told []config.Problem) {
 			log.Warn(w.Text, "code", w.Code, "hint", w.Hint, "line", w.Line)
 		}
 	}
+}
+
+// changed says whether a file is another than when it was read.
+func (b besides) changed() bool {
+	sum, _ := sumOf(b.name)
+	return sum != b.sum
 }
 
 // sumOf is the SHA-256 of a file, in hex.

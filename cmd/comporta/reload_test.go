@@ -233,3 +233,41 @@ func TestKeysAreReadAgain(t *testing.T) {
 		t.Errorf("the access log:\n%s", &s.out)
 	}
 }
+
+// TestAPolicyWaitsForItsFiles: files are written one after another, in any order.
+func TestAPolicyWaitsForItsFiles(t *testing.T) {
+	const policy = "identities: {api_key: {header: X-API-Key, keys: %q}}\nplans: {%s: {a: 50/h}}\nlimits:\n  - {name: a, per: [api_key, address], limit: %d/h}\n"
+	keys, others := filepath.Join(t.TempDir(), "keys.yaml"), filepath.Join(t.TempDir(), "others.yaml")
+	write(t, keys, "- {id: acme, key: a-long-key-of-acme-1234, plan: pro}\n")
+	s := serveFile(t, fmt.Sprintf(policy, keys, "pro", 100))
+	up := upstreamIn(t, s.file)
+
+	s.write(t, up, fmt.Sprintf(policy, keys, "gold", 200))
+	if line := s.await(t, "a changed file cannot be used", 1); !strings.Contains(line, "no plan") || s.full(t) != "100" {
+		t.Errorf("a plan that keys have is gone: %s", line)
+	}
+	write(t, keys, "- {id: acme, key: a-long-key-of-acme-1234, plan: gold}\n")
+	s.await(t, "the policy was reloaded", 1)
+	if full := s.full(t); full != "200" {
+		t.Errorf("after the keys, the limit is %s", full)
+	}
+
+	s.write(t, up, fmt.Sprintf(policy, others, "gold", 300))
+	if line := s.await(t, "a changed file cannot be used", 2); !strings.Contains(line, "cannot read "+others) {
+		t.Errorf("a file that is not there: %s", line)
+	}
+	write(t, others, "- {id: acme, key: a-long-key-of-acme-1234}\n")
+	s.await(t, "the policy was reloaded", 2)
+	if full := s.full(t); full != "300" {
+		t.Errorf("with the other keys, the limit is %s", full)
+	}
+}
+
+func TestAFileThatWasCreatedHasNotChanged(t *testing.T) {
+	s := serveFile(t, "limits:\n  - {name: a, per: address, limit: 100/h, on_limit: mark}\n")
+	s.write(t, upstreamIn(t, s.file), "limits: wrong\n")
+	s.await(t, "a changed file cannot be used", 1) // the files have been looked at
+	if strings.Contains(s.errs.String(), "reloaded") {
+		t.Errorf("nothing has changed:\n%s", &s.errs)
+	}
+}

@@ -34,18 +34,24 @@ type besides struct {
 }
 
 // prepare makes a setup, aside of the one that it is to follow; before is nil for
-// the first. Nothing of it is in force yet.
+// the first. Nothing of it is in force yet. Beside an error it tells the files that
+// it came to.
 func prepare(ctx context.Context, cfg *config.Config, sum string, counts *backend, before *setup, log *slog.Logger) (*setup, error) {
 	s := &setup{cfg: cfg, sum: sum, stop: func() {}}
 	if err := counts.secret.give(ctx, cfg); err != nil {
-		return nil, err
+		return s, err
 	}
 	s.follow(cfg.MarksFile, nil)
 	if err := cfg.LoadMarks(); err != nil {
-		return nil, err
+		return s, err
+	}
+	for i := range s.beside { // one that was created just now has not changed since
+		if b := &s.beside[i]; b.sum == "" {
+			b.sum, _ = sumOf(b.name)
+		}
 	}
 	if err := s.findKeys(counts, before, log); err != nil {
-		return nil, err
+		return s, err
 	}
 	o := policy.Options{Local: counts.local}
 	if before != nil {
@@ -53,11 +59,11 @@ func prepare(ctx context.Context, cfg *config.Config, sum string, counts *backen
 	}
 	var err error
 	if s.engine, err = policy.NewEngine(cfg.Policy, counts.store, o); err != nil {
-		return nil, err
+		return s, err
 	}
 	if cfg.SelfService != nil {
 		if s.self, err = gateway.NewSelfService(cfg.SelfService, s.engine, counts.store, policy.Options{Local: counts.local}); err != nil {
-			return nil, err
+			return s, err
 		}
 	}
 	return s, s.findUsers(ctx, before != nil, log)
