@@ -13,6 +13,7 @@ func TestCheckReadsTheKeys(t *testing.T) {
 	policy := file(t, "policy.yaml", `identities:
   api_key: {header: X-API-Key, keys: keys.yaml}
   user: {jwt: {secret_file: jwt.secret, issuer: i, audience: a}}
+plans: {free: {requests: 10/s}}
 limits: [{name: requests, per: [api_key, user, address], limit: 5/s}]
 `)
 	write := func(name, text string) {
