@@ -79,8 +79,8 @@ func wrong(detail string) error { return &RequestError{http.StatusBadRequest, de
 var (
 	errTwice = wrong("A field that may be there once is there twice.")
 	errShape = wrong("A field that has to be one text is a list or an object.")
-	errUTF8  = wrong("The body is not in UTF-8.")
-	errForm  = wrong("The form is malformed.")
+	errUTF8  = wrong("What was sent is not in UTF-8.")
+	errForm  = wrong("The form or the query string is malformed.")
 	errParts = wrong("The multipart form is malformed.")
 	errJSON  = wrong("The body is not valid JSON.")
 	errType  = wrong("The content type is malformed, or one that may be read in more than one way.")
@@ -89,7 +89,7 @@ var (
 // find is the field's value; "" where the request has none.
 func (c *Claimed) find(ctx context.Context, r *Request) (string, error) {
 	var found finding
-	if err := c.field.inForm(r.Query, &found); err != nil {
+	if err := c.field.inQuery(r.Query, &found); err != nil {
 		return "", err
 	}
 	if r.Body == nil {
@@ -130,9 +130,7 @@ func (c *Claimed) find(ctx context.Context, r *Request) (string, error) {
 	case asJSON:
 		err = c.field.inJSON(text, &found)
 	default:
-		if err = likeJSON(text); err == nil {
-			err = c.field.inForm(text, &found)
-		}
+		err = c.field.inForm(text, &found)
 	}
 	return found.value, err
 }

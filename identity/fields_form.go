@@ -7,50 +7,56 @@ import (
 	"unicode/utf8"
 )
 
-// inForm looks for the field in a query string or a form: pairs of key and value,
-// each with percent signs decoded and + for a blank.
+// inForm looks for the field in a form.
+//
+// One that begins like JSON is refused. Many programs decode JSON without a look at
+// the content type, and {"username":"alice","x":"&username=bob"} is both.
+func (f *field) inForm(text string, found *finding) error {
+	if start := strings.TrimSpace(text); start != "" && (start[0] == '{' || start[0] == '[') {
+		return errForm
+	}
+	return f.inPairs(text, true, found)
+}
+
+// inQuery looks for the field in a query string, of which what belongs to other
+// fields is nobody's business here.
+func (f *field) inQuery(text string, found *finding) error { return f.inPairs(text, false, found) }
+
+// inPairs looks at pairs of key and value, each with percent signs decoded and +
+// for a blank. All of them have to be well-formed, or the keys and the field alone.
 //
 // A semicolon parts pairs for some readers and not for others. That is harmless, as
 // in a password, unless they would then read another value of the field.
-func (f *field) inForm(text string, found *finding) error {
+func (f *field) inPairs(text string, all bool, found *finding) error {
 	for pair := range strings.SplitSeq(text, "&") {
 		if pair == "" {
 			continue
 		}
 		_, _, several := strings.Cut(pair, ";")
 		for piece := range strings.SplitSeq(pair, ";") {
-			rawKey, rawValue, _ := strings.Cut(piece, "=")
-			key, err := url.QueryUnescape(rawKey)
+			key, value, _ := strings.Cut(piece, "=")
+			key, err := url.QueryUnescape(key)
 			if err != nil {
 				return errForm
 			}
-			value, err := url.QueryUnescape(rawValue)
+			is, within := f.isKey(key)
+			if !is && !within && !all {
+				continue
+			}
+			value, err = url.QueryUnescape(value)
 			switch {
-			case err != nil:
+			case err != nil || is && several:
 				return errForm
 			case !utf8.ValidString(key) || !utf8.ValidString(value):
 				return errUTF8
-			}
-			switch is, within := f.isKey(key); {
 			case within:
 				return errShape
-			case is && several:
-				return errForm
 			case is:
 				if err := found.see(value); err != nil {
 					return err
 				}
 			}
 		}
-	}
-	return nil
-}
-
-// likeJSON refuses a form that begins like JSON. Many programs decode JSON without
-// a look at the content type, and {"username":"alice","x":"&username=bob"} is both.
-func likeJSON(text string) error {
-	if text = strings.TrimSpace(text); text != "" && (text[0] == '{' || text[0] == '[') {
-		return errForm
 	}
 	return nil
 }
