@@ -107,3 +107,32 @@ func BenchmarkCheck(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkStages is what it costs to have a key, a user or an address, with plans.
+func BenchmarkStages(b *testing.B) {
+	store, err := memstore.New(memstore.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { store.Close() })
+	town := newTown(b, secret(b))
+	first := per(identity.First{town.key, town.user, socket})
+	p := limits(limit(b, "requests", "100000/s", first), limit(b, "search", "90000/s", first, match(b, "/a/")), limit(b, "address", "100000/s"))
+	p.Plans = map[string]policy.Plan{"pro": {"requests": numbers(b, "200000/s")}}
+	e, err := policy.NewEngine(&p, store, policy.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, headers := range map[string][]string{"address": nil, "key": {"X-Key", "acme of pro"}, "user": {"X-User", "acme of pro"}} {
+		b.Run(name, func(b *testing.B) {
+			r := request("GET", "/a/1", peer, headers...)
+			ask := *r
+			var v policy.Verdict
+			b.ReportAllocs()
+			for b.Loop() {
+				*r = ask
+				e.Check(b.Context(), r, &v)
+			}
+		})
+	}
+}

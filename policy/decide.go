@@ -21,6 +21,9 @@ func (a *asking) apply(v *Verdict) {
 			a.enter(i, v)
 		}
 	}
+	if len(a.takes) == 0 {
+		v.Failed = nil // the store was looked at for what nobody asks any more
+	}
 }
 
 // enter is apply for one limit.
@@ -117,7 +120,16 @@ func (v *Verdict) refused() {
 	case !v.Allowed:
 		v.Refused = nil
 	default:
-		v.Allowed, v.Delay = false, 0
+		v.Allowed = false
+		v.undelayed()
+	}
+}
+
+// undelayed is a verdict on a request that goes nowhere.
+func (v *Verdict) undelayed() {
+	v.Delay = 0
+	for i := range v.Applied {
+		v.Applied[i].Decision.Delay = 0
 	}
 }
 
@@ -147,7 +159,10 @@ func (e *Engine) refuseEarly(ctx context.Context, a *asking, v *Verdict) bool {
 }
 
 // forget is the verdict before any limit was asked.
-func (v *Verdict) forget() { v.Applied, v.Outcome = v.Applied[:0], comporta.Outcome{Allowed: true} }
+func (v *Verdict) forget() {
+	v.Applied, v.Named = v.Applied[:0], -1
+	v.Outcome, v.Fallen = comporta.Outcome{Allowed: true}, Default
+}
 
 // takeAll asks the store, and puts its decisions and what they come to into the
 // verdict. Where receipts are wanted it does not go by the door for single takes,
@@ -187,9 +202,7 @@ func (e *Engine) takeAll(ctx context.Context, a *asking, v *Verdict, receipts bo
 		}
 	}
 	if !v.Allowed && (a.held || a.peeks) {
-		for i := range v.Applied {
-			v.Applied[i].Decision.Delay = 0
-		}
+		v.undelayed()
 	}
 	return nil
 }

@@ -16,9 +16,10 @@ import (
 // Look is [Engine.Check] that spends nothing: the verdict says what the request
 // would be answered. Decisions are those of peeks, so that what remains is before
 // the request. Where a request for several units would be denied by a sliding log
-// or counter, its retry is when the budget is full: it may come sooner. A request
-// that Check refuses before all its clients are known is refused here by those same
-// limits, but the verdict then tells of the others, too.
+// or counter, its retry is when the budget is full: it may come sooner; other times
+// may be a microsecond longer than they then are. A request that Check refuses
+// before all its clients are known is refused here by those same limits, but the
+// verdict then tells of the others, too.
 func (e *Engine) Look(ctx context.Context, r *identity.Request, v *Verdict) {
 	v.begin(e.now(), r)
 	a := e.ask(r)
@@ -199,7 +200,7 @@ func (a *Applied) foreseen() {
 	full := a.Rule.Full()
 	switch {
 	case a.Cost <= d.Remaining:
-		if l.Algorithm == comporta.LeakyBucket {
+		if l.Algorithm == comporta.LeakyBucket && a.Cost > 0 {
 			d.Delay = d.FullAfter // the level is what waits
 		}
 		return
