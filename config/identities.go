@@ -167,7 +167,7 @@ func (r *reader) claimedBounds(n *node) {
 	}
 	if e, ok := words["new_keys"]; ok {
 		before := len(r.problems)
-		c.NewKeys = r.parsed(e.value, "new_keys", "100/min burst 300", comporta.ParseLimit)
+		c.NewKeys, c.All = r.parsed(e.value, "new_keys", "100/min burst 300", comporta.ParseLimit), true
 		if len(r.problems) > before {
 			return
 		}

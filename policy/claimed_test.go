@@ -142,3 +142,28 @@ func TestANamedClaimIsNoNewOne(t *testing.T) {
 		t.Errorf("root: %+v", v.Applied)
 	}
 }
+
+// Where the policy says so, headers that anybody may send make no ever new keys either.
+func TestNewKeysOfHeadersAreCappedWhereThatIsSaid(t *testing.T) {
+	tenant, err := identity.NewHeader("X-Tenant", secret(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, all := range []bool{false, true} {
+		p := limits(limit(t, "tenant", "5/min", per(tenant)))
+		p.Address = socket
+		p.Claimed = policy.Claimed{NewKeys: numbers(t, "10/min"), All: all}
+		h := open(t, p)
+		names := map[string]bool{}
+		for i := range 50 {
+			v := h.check(request("GET", "/", "203.0.113.7", "X-Tenant", fmt.Sprint("t", i)))
+			names[v.Applied[0].Identity] = true
+		}
+		if want := map[bool]int{false: 50, true: 11}[all]; len(names) != want {
+			t.Errorf("all %v: %d keys, want %d", all, len(names), want)
+		}
+		if v := h.check(request("GET", "/", "203.0.113.7")); len(v.Applied) != 0 {
+			t.Errorf("without a tenant: %+v", v.Applied)
+		}
+	}
+}

@@ -242,6 +242,10 @@ type Claimed struct {
 	// each limit; 100/min burst 300 unless said. What is over it is counted by the
 	// address.
 	NewKeys comporta.Limit
+	// All bounds the keys of headers that anybody may send and of parts of the path
+	// too, which costs each of their requests a look at the store; else those of bodies
+	// alone are bounded.
+	All bool
 }
 
 // Marks is how the header is named and signed that tells the upstream of requests

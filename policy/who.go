@@ -28,7 +28,7 @@ type option struct {
 	ids []int
 	// address: the client is told by the address, alone or with others.
 	address bool
-	// claimed: nobody proves it, and it is the body that says it.
+	// claimed: nobody proves it, and its new keys are bounded.
 	claimed bool
 }
 
@@ -59,7 +59,7 @@ func (c *compiler) compileWho(l *Limit) who {
 		if all, ok := s.(identity.All); ok {
 			parts = all
 		}
-		o := option{}
+		o, body := option{}, false
 		for _, part := range parts {
 			at := c.leaf(part)
 			o.shown, o.ids = append(o.shown, at), append(o.ids, at)
@@ -67,10 +67,12 @@ func (c *compiler) compileWho(l *Limit) who {
 			case *identity.Address:
 				o.address = true
 			case *identity.Claimed:
-				o.claimed = true
+				o.claimed, body = true, true
+			case identity.Header, identity.Path:
+				o.claimed = o.claimed || c.engine.policy.Claimed.All
 			}
 		}
-		if o.claimed && missing == Skip {
+		if body && missing == Skip {
 			missing = ByAddress
 		}
 		w.options = append(w.options, o)
