@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -124,10 +125,10 @@ func NewCached(lookup Lookup, o CachedOptions) (*Cached, error) {
 	if o.OnError > Refuse {
 		return nil, fmt.Errorf("%d is nothing that holds while keys cannot be looked up: Stale, Unknown or Refuse", o.OnError)
 	}
-	o.TTL = or(o.TTL, DefaultKeyTTL)
-	o.UnknownTTL = or(o.UnknownTTL, DefaultUnknownTTL)
-	o.Timeout = or(o.Timeout, DefaultKeyTimeout)
-	o.Max = or(o.Max, DefaultMaxKeys)
+	o.TTL = cmp.Or(o.TTL, DefaultKeyTTL)
+	o.UnknownTTL = cmp.Or(o.UnknownTTL, DefaultUnknownTTL)
+	o.Timeout = cmp.Or(o.Timeout, DefaultKeyTimeout)
+	o.Max = cmp.Or(o.Max, DefaultMaxKeys)
 	if o.Now == nil {
 		o.Now = wall
 	}
@@ -138,14 +139,6 @@ func NewCached(lookup Lookup, o CachedOptions) (*Cached, error) {
 		unknown: newLRU[unknownKey](o.Max),
 		flights: make(map[digest]*flight),
 	}, nil
-}
-
-func or[T comparable](value, otherwise T) T {
-	var zero T
-	if value == zero {
-		return otherwise
-	}
-	return value
 }
 
 // Find is the key as the source last said, which is asked where that is too long

@@ -1,6 +1,7 @@
 package jwt
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -91,15 +92,15 @@ type Options struct {
 
 // checked is o with its defaults, or what is wrong with it.
 func (o Options) checked() (Options, error) {
-	o.Claim = or(o.Claim, "sub")
-	o.MaxCached = or(o.MaxCached, DefaultMaxCached)
-	o.Refresh = or(o.Refresh, DefaultRefresh)
-	o.Timeout = or(o.Timeout, DefaultTimeout)
-	o.Leeway = max(or(o.Leeway, DefaultLeeway), 0)
+	o.Claim = cmp.Or(o.Claim, "sub")
+	o.MaxCached = cmp.Or(o.MaxCached, DefaultMaxCached)
+	o.Refresh = cmp.Or(o.Refresh, DefaultRefresh)
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.Leeway = max(cmp.Or(o.Leeway, DefaultLeeway), 0)
 	if o.Now == nil {
 		o.Now = wall
 	}
-	o.Header = textproto.CanonicalMIMEHeaderKey(or(o.Header, "Authorization"))
+	o.Header = textproto.CanonicalMIMEHeaderKey(cmp.Or(o.Header, "Authorization"))
 	if len(o.Algorithms) == 0 {
 		o.Algorithms = names()
 	}
@@ -158,12 +159,4 @@ func urlProblem(u *url.URL) error {
 func loopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && a.IsLoopback()
-}
-
-func or[T comparable](value, otherwise T) T {
-	var zero T
-	if value == zero {
-		return otherwise
-	}
-	return value
 }
