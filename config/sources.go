@@ -2,9 +2,7 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
-	"slices"
 
 	"github.com/comporta/comporta/identity"
 )
@@ -131,16 +129,4 @@ func (r *reader) claimed(n, exact *node) identity.Source {
 	return r.shared(n, "claimed:"+said, how, "username", func(secret *identity.Secret) (identity.Source, error) {
 		return identity.NewClaimed(said, secret, o)
 	})
-}
-
-// ProxyHeaders are the headers that are believed from some peers alone; whoever
-// hands requests on takes them away from all others. They are in the order of
-// their names.
-func (c *Config) ProxyHeaders() (out []*identity.ProxyHeader) {
-	for _, called := range slices.Sorted(maps.Keys(c.sources)) {
-		if h, ok := c.sources[called].Source.(*identity.ProxyHeader); ok {
-			out = append(out, h)
-		}
-	}
-	return out
 }
