@@ -119,6 +119,32 @@ func TestExplanations(t *testing.T) {
 	}
 }
 
+// TestWhoRefusesTheUnknown: of all limits it is the one that wants to know who asks.
+func TestWhoRefusesTheUnknown(t *testing.T) {
+	p := engine(t).Policy()
+	p.Limits[1].OnMissing = policy.Forbid
+	store, err := memstore.New(memstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	e, err := policy.NewEngine(p, store, policy.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := explain.ReadRequest(e, "GET /", explain.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := explain.Explain(context.Background(), e, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := x.Limits[1]; x.Answer.Status != 401 || l.Applies || !strings.HasPrefix(l.Why, "it refuses the request") {
+		t.Errorf("%+v: %+v", x.Answer, l)
+	}
+}
+
 func TestWhatIsNoRequestIsSaidSo(t *testing.T) {
 	e := engine(t)
 	for text, want := range map[string]string{
