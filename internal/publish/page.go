@@ -163,6 +163,17 @@ func sentence(l *policy.Limit) string {
 	if e := l.Estimate; e != nil {
 		said += " What a request costs is known once it is answered; until then it is charged an estimate."
 	}
+	if l.OnMissing == policy.Forbid {
+		said += " Requests that show none are refused with 401."
+	}
+	switch {
+	case l.Status != 0:
+		said += fmt.Sprintf(" What is over it is refused with %d.", l.Status)
+	case l.OnLimit == policy.Mark:
+		said += " What is over it is not refused, but looked at more closely."
+	case l.OnLimit == policy.Demote:
+		said += " What is over it is not refused, but comes after other requests."
+	}
 	if l.Block > 0 {
 		said += fmt.Sprintf(" Who was refused is refused for %s.", comporta.FormatDuration(l.Block))
 	}

@@ -64,6 +64,8 @@ func shop(t *testing.T) *policy.Policy {
 			{Name: "search", Match: []*policy.Pattern{pattern("GET /search")}, Per: address, Limit: search, Help: "https://api.example.com/limits", Message: "Use filters, and *fewer* pages."},
 			{Name: "login", Match: []*policy.Pattern{pattern("POST /login")}, Per: address, Limit: login, Failure: policy.Failure{Status: []int{401, 403}}, Block: 10 * time.Minute},
 			{Name: "reports", Match: []*policy.Pattern{pattern("GET /reports"), pattern("GET /reports/{id}")}, Per: address, Limit: numbers(t, "100/24h")},
+			{Name: "jobs", Match: []*policy.Pattern{pattern("POST /jobs")}, Per: address, Limit: numbers(t, "1/min"), OnLimit: policy.Demote},
+			{Name: "exports", Match: []*policy.Pattern{pattern("GET /export")}, Per: address, OnMissing: policy.Forbid, Limit: numbers(t, "2/min"), Status: 503},
 			{Name: "hidden", Per: identity.Everyone{}, Limit: numbers(t, "1000/s")},
 			{Name: "trial", Per: address, Limit: numbers(t, "1/s"), Mode: policy.Shadow},
 		},
@@ -133,7 +135,7 @@ func TestTheOverlay(t *testing.T) {
 	for _, a := range read.Actions {
 		targets = append(targets, a.Target)
 	}
-	want := []string{"$.paths.*.*", "$.paths['/export'].get", "$.paths['/search'].get", "$.paths['/login'].post", "$.paths['/reports'].get", "$.paths['/reports/{id}'].get"}
+	want := []string{"$.paths.*.*", "$.paths['/export'].get", "$.paths['/search'].get", "$.paths['/login'].post", "$.paths['/reports'].get", "$.paths['/reports/{id}'].get", "$.paths['/jobs'].post"}
 	if diff := cmp.Diff(want, targets); diff != "" {
 		t.Error(diff)
 	}

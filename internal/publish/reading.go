@@ -51,7 +51,7 @@ func (w *writer) headers() {
 func (w *writer) refusals() {
 	w.line("## When you are refused")
 	w.line("")
-	w.line("A request over a limit is answered with 429 (for gRPC, `RESOURCE_EXHAUSTED`), and nothing was done for it: it may be sent again as it is, whatever its method.")
+	w.line("A request over a limit is answered with 429 (for gRPC, `RESOURCE_EXHAUSTED`), unless the limit says otherwise, and nothing was done for it: it may be sent again as it is, whatever its method.")
 	w.line("")
 	w.line("- `Retry-After` says in how many seconds the same request passes. Wait that long, exactly or longer; sooner is refused again. Where it is missing, the request costs more than a full budget holds and can never pass.")
 	w.line("- Add a random part to the wait where many of your workers wait for the same limit, or they all come back at once.")
