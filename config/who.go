@@ -99,6 +99,26 @@ func (c *Config) Who(text string) (policy.Listed, error) {
 	return policy.Listed{Source: s.Source, Who: who}, err
 }
 
+// Stored is the client of a stored identity, which is how rankings and logs show
+// what clients sent: header:x-product:…, path:id:…, claimed:username:…, each with a
+// hash. It reports whether the text is one of these.
+func (c *Config) Stored(text string) (policy.Listed, bool) {
+	kind, _, _ := strings.Cut(text, ":")
+	end := strings.LastIndexByte(text, ':')
+	if kind != "header" && kind != "path" && kind != "claimed" || end <= len(kind) {
+		return policy.Listed{}, false
+	}
+	s, _, err := c.client(kind, text[len(kind)+1:end], "")
+	if err != nil {
+		return policy.Listed{}, false
+	}
+	alike, err := nameOf(s.Source, "x")
+	if err != nil || len(alike.ID) != len(text) || alike.ID[:end+1] != text[:end+1] {
+		return policy.Listed{}, false
+	}
+	return policy.Listed{Source: s.Source, Who: identity.Who{ID: text}}, true
+}
+
 // client is the source by which clients of a kind are told apart; nil for a
 // network, which is told by itself.
 func (c *Config) client(kind, name, value string) (*source, policy.Listed, error) {

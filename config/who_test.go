@@ -85,6 +85,21 @@ func TestWhoIsNamedIsWhoAsks(t *testing.T) {
 			t.Errorf("%q: %v, want %q", said, err, want)
 		}
 	}
+	for _, said := range []string{"header:X-Product=p1", "claimed:username=alice", "path:id=5"} {
+		listed, err := c.Who(said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stored, is := c.Stored(listed.Who.ID); !is || stored != listed {
+			t.Errorf("%s, stored as %s, is %+v", said, listed.Who.ID, stored)
+		}
+	}
+	const hash = "5xtMGAQra5gcQe9BcBJMIw"
+	for _, said := range []string{"", "header", "header:", "header:" + hash, "header:X-Product:" + hash, "header:x-product:" + hash + "x", "header:x-other:" + hash, "header:x-robot:" + hash, "header:x-product=" + hash, "user:" + hash, "claimed:password:" + hash} {
+		if stored, is := c.Stored(said); is {
+			t.Errorf("%q is stored as %+v", said, stored)
+		}
+	}
 }
 
 // Two processes of one secret name clients alike; another secret names them otherwise.

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/comporta/comporta"
@@ -150,7 +149,7 @@ func addOverride(c *call) (any, error) {
 		return nil, err
 	}
 	added, err := c.book.add(said, c.by)
-	what := []any{"who", said.Who, "limits", fmt.Sprint(said.Limits), "through", said.Through}
+	what := []any{"who", said.Who, "limits", inOneLine(said.Limits), "through", said.Through}
 	if err == nil {
 		what = append(what, "id", added.ID)
 	}

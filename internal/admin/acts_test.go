@@ -89,6 +89,11 @@ func TestResetAndGrant(t *testing.T) {
 		t.Errorf("granted more than was used: %+v", g)
 	}
 	h.spend(10, product, "GET /")
+	var c Client
+	h.ask("GET", "/v1/identities/header:X-Product=p1", "", 200, &c)
+	if l := h.limit(c.Identity, "product"); l.Used == 0 || l.Used != h.limit("header:X-Product=p1", "product").Used {
+		t.Errorf("called as it is stored: %+v", l)
+	}
 	h.ask("POST", "/v1/reset", `{"who":"header:X-Product=p1","limits":["product"],"why":"incident 42"}`, 200, nil)
 	if l := h.limit("header:X-Product=p1", "product"); l.Used != 0 || !l.Passes {
 		t.Errorf("after the reset: %+v", l)
@@ -134,6 +139,9 @@ func TestOverridesBeginAndEnd(t *testing.T) {
 	h.ask("POST", "/v1/overrides", `{"who":"api_key:acme","limits":{"requests":"5000/min burst 500","month":"9000/month"},"through":"2096-02-29","why":"launch: \"week\""}`, 200, &o)
 	if l := h.limit("api_key:acme", "requests"); l.Numbers != "5000/min burst 500" || l.From != "override (run time)" {
 		t.Errorf("overridden: %+v", l)
+	}
+	if log := h.audit(); !strings.Contains(log, `"limits":"month: 9000/month, requests: 5000/min burst 500"`) {
+		t.Errorf("the audit log:\n%s", log)
 	}
 	// What is printed is what the policy file takes.
 	h.load(policyText + strings.ReplaceAll("\n"+o.YAML, "\n", "\n  "))

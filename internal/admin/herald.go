@@ -113,9 +113,18 @@ func whose(o *policy.Override) string {
 
 // numbers are an override's limits in one line.
 func numbers(o *policy.Override) string {
+	texts := make(map[string]string)
+	for name, l := range o.Limits {
+		texts[name] = l.String()
+	}
+	return inOneLine(texts)
+}
+
+// inOneLine are numbers by their limits' names, as logs tell them.
+func inOneLine(limits map[string]string) string {
 	var all []string
-	for _, name := range slices.Sorted(maps.Keys(o.Limits)) {
-		all = append(all, name+": "+o.Limits[name].String())
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		all = append(all, name+": "+limits[name])
 	}
 	return strings.Join(all, ", ")
 }

@@ -44,9 +44,12 @@ func unprocessable(detail string) error {
 // one that is said, where one is.
 func (c *call) who(text, plan string) (*policy.Engine, policy.Listed, error) {
 	cfg, engine := c.o.InForce()
-	who, err := cfg.Who(text)
-	if err != nil {
-		return nil, who, unprocessable(fmt.Sprintf("Nobody is named by that: %v.", err))
+	who, stored := cfg.Stored(text)
+	if !stored {
+		var err error
+		if who, err = cfg.Who(text); err != nil {
+			return nil, who, unprocessable(fmt.Sprintf("Nobody is named by that: %v.", err))
+		}
 	}
 	if plan != "" {
 		if _, known := engine.Policy().Plans[plan]; !known {
