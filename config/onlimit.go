@@ -60,6 +60,10 @@ var onLimits = map[string]policy.OnLimit{"refuse": policy.Refuse, "mark": policy
 
 // onLimit reads refuse, mark, demote, or {status: 503}.
 func (r *reader) onLimit(n *node, l *policy.Limit) {
+	if n.kind == number {
+		r.fault(n, "on_limit of "+n.text+" is a number", "write on_limit: {status: 503}, or refuse, mark or demote")
+		return
+	}
 	if n.kind != mapping {
 		said, _ := r.choice(n, "on_limit", "refuse", "mark", "demote")
 		l.OnLimit = onLimits[said]
