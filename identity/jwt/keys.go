@@ -33,7 +33,7 @@ func readSet(data []byte, taken []string, secrets bool) (keys []key, broken, err
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if json.Unmarshal(data, &set) != nil || set.Keys == nil {
-		return nil, nil, errors.New(`it is not a JSON Web Key Set: {"keys": [{"kty": "RSA", …}]}`)
+		return nil, nil, errors.New(`it is not a JSON Web Key Set, which is written {"keys": [{"kty": "RSA", …}]}`)
 	}
 	if len(set.Keys) > maxKeys {
 		return nil, nil, fmt.Errorf("it holds %d keys: at most %d", len(set.Keys), maxKeys)
