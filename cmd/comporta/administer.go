@@ -49,7 +49,7 @@ func serveOperators(r *reloader, counter *telemetry.Telemetry, log *slog.Logger)
 		return nil, err
 	}
 	r.replaced = o.server.Reloaded // which tells the herald too
-	log.Info("operators may come in", "admin", said.Listen)
+	log.Info("operators may come in", "admin", o.server.Addr().String())
 	return o, nil
 }
 

@@ -44,6 +44,7 @@ type fort struct {
 	dir     string
 	addr    string // of clients
 	metrics string
+	admin   string // "" without administration
 	process *exec.Cmd
 	out     *log
 	err     *log
@@ -114,10 +115,15 @@ func (f *fort) listen(from io.Reader, serving chan struct{}) {
 	for {
 		line, err := lines.ReadBytes('\n')
 		f.err.Write(line)
-		var said struct{ Msg, Listen, Metrics string }
-		if json.Unmarshal(line, &said) == nil && said.Msg == "serving" {
-			f.addr, f.metrics = said.Listen, said.Metrics
-			close(serving)
+		var said struct{ Msg, Listen, Metrics, Admin string }
+		if json.Unmarshal(line, &said) == nil {
+			switch said.Msg {
+			case "operators may come in":
+				f.admin = said.Admin
+			case "serving":
+				f.addr, f.metrics = said.Listen, said.Metrics
+				close(serving)
+			}
 		}
 		if err != nil {
 			return
@@ -261,6 +267,29 @@ func (f *fort) scrape() string {
 		f.t.Fatal(err)
 	}
 	return string(page)
+}
+
+// operators are what the administration answers to who shows the token.
+func (f *fort) operators(token string, paths ...string) (answers []string) {
+	f.t.Helper()
+	for _, path := range paths {
+		r, err := http.NewRequest("GET", "http://"+f.admin+path, nil)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		w, err := http.DefaultClient.Do(r)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		text, err := io.ReadAll(w.Body)
+		w.Body.Close()
+		if err != nil || w.StatusCode != http.StatusOK {
+			f.t.Errorf("%s: %d %s, %v", path, w.StatusCode, text, err)
+		}
+		answers = append(answers, string(text))
+	}
+	return answers
 }
 
 // series are the names and labels of a page of metrics.
