@@ -193,7 +193,7 @@ func whyNot(engine *policy.Engine, l *policy.Limit, r *identity.Request, v *poli
 		return "its patterns do not match"
 	}
 	if l.OnMissing == policy.Forbid && v.Refused != nil && v.Refused.Status == http.StatusUnauthorized {
-		return fmt.Sprintf("it refuses the request, which does not show %v", l.Per)
+		return fmt.Sprintf("who does not show %v is refused", l.Per)
 	}
 	return fmt.Sprintf("the request does not show %v", l.Per)
 }

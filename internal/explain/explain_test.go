@@ -140,7 +140,7 @@ func TestWhoRefusesTheUnknown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := x.Limits[1]; x.Answer.Status != 401 || l.Applies || !strings.HasPrefix(l.Why, "it refuses the request") {
+	if l := x.Limits[1]; x.Answer.Status != 401 || l.Applies || !strings.HasSuffix(l.Why, "is refused") {
 		t.Errorf("%+v: %+v", x.Answer, l)
 	}
 }
