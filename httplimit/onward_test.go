@@ -1,6 +1,9 @@
 package httplimit_test
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -212,6 +215,10 @@ func TestMarked(t *testing.T) {
 			t.Errorf("at %v: believed %v", now, got)
 		}
 	}
+	weak := `"soft";v=1;t=1795996830;id="a"`
+	mac := hmac.New(sha256.New, []byte("short"))
+	fmt.Fprintf(mac, "comporta-mark\n%s\nPOST /login", weak)
+	r.Header["Comporta-Mark"] = []string{weak + `;sig="` + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)) + `"`}
 	for _, m := range []*policy.Marks{{Key: []byte("fedcba9876543210")}, {Key: []byte("short")}, {}} {
 		if got, err := httplimit.Marked(r, m, at); err == nil {
 			t.Errorf("by another key: believed %v", got)

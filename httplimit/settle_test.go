@@ -18,7 +18,6 @@ import (
 
 	"github.com/comporta/comporta"
 	"github.com/comporta/comporta/httplimit"
-	"github.com/comporta/comporta/identity"
 	"github.com/comporta/comporta/memstore"
 	"github.com/comporta/comporta/policy"
 	"github.com/comporta/comporta/storetest"
@@ -283,47 +282,63 @@ func TestEventsAreNotHeldBack(t *testing.T) {
 	})
 }
 
-// A cut answer keeps the estimate, or what was counted until then if that is more.
-func TestCutAnswers(t *testing.T) {
-	for counted, want := range map[int]string{7: "800", 300: "600"} {
-		cut := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/" {
-				return
-			}
-			w.Header().Set("Content-Type", "text/event-stream")
-			fmt.Fprintf(w, "data: {\"usage\":{\"total_tokens\":%d}}\n\n", counted)
-			w.(http.Flusher).Flush()
-			panic(http.ErrAbortHandler)
-		})
-		both(t, []*policy.Limit{tokens(t, usage)}, cut, func(t *testing.T, server *httptest.Server) {
-			r, err := server.Client().Get(server.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := io.ReadAll(r.Body); err == nil {
-				t.Error("the answer was not cut")
-			}
-			r.Body.Close()
-			after, err := server.Client().Get(server.URL + "/after")
-			if err != nil {
-				t.Fatal(err)
-			}
-			after.Body.Close()
-			if got := after.Header.Get("Ratelimit-Remaining"); got != want {
-				t.Errorf("%d were counted: %s left, want %s", counted, got, want)
-			}
+// Once the client has all of a body whose end it knows, the cost is settled, though
+// the handler has not returned.
+func TestBodiesWhoseEndIsKnown(t *testing.T) {
+	const document = `{"usage":{"total_tokens":7}}` + "\n"
+	for name, header := range map[string]http.Header{
+		"by its length":    {"Content-Type": {"application/x-ndjson"}, "Content-Length": {strconv.Itoa(len(document))}},
+		"by its last byte": {"Content-Type": {"application/json"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := make(chan struct{})
+			both(t, []*policy.Limit{tokens(t, usage)}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/" {
+					return
+				}
+				for name, lines := range header {
+					w.Header()[name] = lines
+				}
+				for i := range len(document) {
+					_, _ = io.WriteString(w, document[i:i+1])
+				}
+				w.(http.Flusher).Flush()
+				<-asked
+			}), func(t *testing.T, server *httptest.Server) {
+				r, err := server.Client().Get(server.URL)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer r.Body.Close()
+				if _, err := io.ReadFull(r.Body, make([]byte, len(document))); err != nil {
+					t.Fatal(err)
+				}
+				transport := server.Client().Transport.(*http.Transport).Clone()
+				defer transport.CloseIdleConnections()
+				other := &http.Client{Transport: transport} // the first connection waits for the handler
+				again, err := other.Get(server.URL + "/again")
+				if err != nil {
+					t.Fatal(err)
+				}
+				again.Body.Close()
+				if got := again.Header.Get("Ratelimit-Remaining"); got != "893" {
+					t.Errorf("%s left, want 893", got)
+				}
+				asked <- struct{}{}
+			})
 		})
 	}
-	// One that is shorter than it was to be is cut too, though its handler returned.
-	limit, _ := enforce(t, &policy.Policy{Limits: []*policy.Limit{tokens(t, usage)}}, httplimit.Options{})
-	h := limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/x-ndjson")
-		w.Header().Set("Content-Length", "1000")
-		_, _ = io.WriteString(w, "{\"usage\":{\"total_tokens\":7}}\n")
-	}))
-	ask(h, get("/"))
-	if got := ask(h, get("/")).Header.Get("Ratelimit-Remaining"); got != "800" {
-		t.Errorf("%s left, want 800", got)
+}
+
+// What was all used up until it was given back bars nobody from asking again as soon
+// as the handler says.
+func TestWhatIsGivenBackBarsNobody(t *testing.T) {
+	l := tokens(t, policy.Estimate{ResponseHeader: "X-Cost"})
+	l.Estimate.Default = 1000
+	limit, _ := enforce(t, &policy.Policy{Limits: []*policy.Limit{l}}, httplimit.Options{})
+	h := limit(upstream(http.StatusServiceUnavailable, "X-Cost: 0", "Retry-After: 1"))
+	if r := ask(h, get("/")); r.Header.Get("Retry-After") != "1" || r.Header.Get("Ratelimit-Remaining") != "1000" {
+		t.Errorf("%v", r.Header)
 	}
 }
 
@@ -362,37 +377,5 @@ func TestUnsettled(t *testing.T) {
 	}
 	if len(told) != 1 || !errors.Is(told[0], storetest.ErrFault) {
 		t.Errorf("told of %v", told)
-	}
-}
-
-// A limit that warns says so while the client's use is past it, in refusals too.
-func TestWarnings(t *testing.T) {
-	warns := func(name, text string, at int) *policy.Limit {
-		l := perAddress(t, name, text, comporta.FixedWindow)
-		l.WarnAt, l.WarnHeader = at, "X-Quota-Warning"
-		return l
-	}
-	limit, _ := enforce(t, &policy.Policy{
-		Limits: []*policy.Limit{warns("hour", "4/h", 50), warns("day", "1000/24h", 1), {Name: "none", Per: identity.Everyone{}, Limit: limitOf(t, "9/s", comporta.FixedWindow)}},
-		CORS:   &policy.CORS{Origins: []string{"*"}},
-	}, httplimit.Options{})
-	cache := false
-	h := limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if cache {
-			w.Header().Set("Cache-Control", "public")
-		}
-	}))
-	var got []string
-	for i := range 5 {
-		cache = i == 2
-		got = append(got, ask(h, get("/")).Header.Get("X-Quota-Warning"))
-	}
-	if diff := cmp.Diff([]string{
-		"", `"hour";at=50;q=4;r=2;t=3600`, "", `"hour";at=50;q=4;r=0;t=3600`, `"hour";at=50;q=4;r=0;t=3600`,
-	}, got); diff != "" {
-		t.Error(diff)
-	}
-	if names := ask(h, get("/")).Header.Get("Access-Control-Expose-Headers"); !strings.Contains(names, "X-Quota-Warning") {
-		t.Errorf("scripts may read %s", names)
 	}
 }
