@@ -126,7 +126,7 @@ func (s *reign) observe(v *policy.Verdict, r *http.Request) {
 	}
 	for i := range v.Applied {
 		a := &v.Applied[i]
-		if x.path == "" && isPerPath(a.Limit) {
+		if s.byPath && x.path == "" && isPerPath(a.Limit) {
 			x.path = patternOf(a.Limit)
 		}
 		if x.who == "" && isProved(a.Identity) {
@@ -170,9 +170,9 @@ func isProved(id string) bool {
 	return strings.HasPrefix(id, "api_key:") || strings.HasPrefix(id, "user:")
 }
 
+// isPerPath says whether a limit counts by a part of the path, alone or with others.
 func isPerPath(l *policy.Limit) bool {
-	_, ok := l.Per.(identity.Path)
-	return ok
+	return identity.Has(l.Per, func(s identity.Source) bool { _, is := s.(identity.Path); return is })
 }
 
 // patternOf stands in the log for a path that holds somebody's identity.

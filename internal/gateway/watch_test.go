@@ -123,6 +123,22 @@ func TestTheAccessLogShowsNoIdentityOfAPreflight(t *testing.T) {
 	}
 }
 
+// Nor does it where the part of the path is counted with others, or in their place.
+func TestTheAccessLogShowsNoPartOfAPath(t *testing.T) {
+	h := serve(t, api(t, hello), "limits:\n"+
+		"  - {name: joined, match: \"GET /u/{id}\", per: {all: [{path: id}, address]}, limit: 9/min}\n"+
+		"  - {name: either, match: \"GET /v/{id}\", per: [{header: X-Tenant}, {path: id}], limit: 9/min}\n", nil)
+	c := client(t)
+	get(t, c, h.url+"/u/alice")
+	get(t, c, h.url+"/v/alice")
+	h.stop()
+	<-h.ended
+	h.ended <- nil
+	if log := h.access.String(); strings.Contains(log, "alice") || !strings.Contains(log, `path="GET /u/{id}"`) || !strings.Contains(log, `path="GET /v/{id}"`) {
+		t.Error(log)
+	}
+}
+
 func TestWhatCannotStartSaysWhy(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
