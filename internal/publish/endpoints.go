@@ -12,7 +12,8 @@ import (
 // An endpoint is a pattern that a limit names; the zero endpoint is all others.
 type endpoint struct{ pattern *policy.Pattern }
 
-// endpoints are those that limits or costs name, in policy order, and all others.
+// endpoints are those that limits or costs name, exceptions too, in policy order,
+// and all others.
 func endpoints(limits []*policy.Limit) (out []endpoint) {
 	add := func(p *policy.Pattern) {
 		if p != nil && !slices.ContainsFunc(out, func(e endpoint) bool { return e.pattern.String() == p.String() }) {
@@ -20,7 +21,7 @@ func endpoints(limits []*policy.Limit) (out []endpoint) {
 		}
 	}
 	for _, l := range limits {
-		for _, p := range l.Match {
+		for _, p := range slices.Concat(l.Match, l.Except) {
 			add(p)
 		}
 		for _, c := range l.Cost {

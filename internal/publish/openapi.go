@@ -26,8 +26,13 @@ type info struct {
 type action struct {
 	Target      string `json:"target"`
 	Description string `json:"description,omitempty"`
-	Update      any    `json:"update"`
+	Update      any    `json:"update,omitempty"`
+	Remove      bool   `json:"remove,omitempty"`
 }
+
+// operations are those of a path, which has other things beside them: parameters,
+// a summary, servers.
+const operations = "['get','put','post','delete','options','head','patch','trace']"
 
 // told is a limit as an operation is told of it.
 type told struct {
@@ -51,6 +56,9 @@ func Overlay(p *policy.Policy, o Options) (string, error) {
 				limited = append(limited, tell(p, l, e))
 			}
 		}
+		if e.pattern != nil { // what holds for all others would be merged with it
+			out.Actions = append(out.Actions, action{Target: e.target() + "['x-rate-limits']", Remove: true})
+		}
 		if len(limited) == 0 {
 			continue
 		}
@@ -73,7 +81,7 @@ func sorted(all []endpoint) []endpoint {
 		switch {
 		case e.pattern == nil:
 			return 0
-		case strings.HasSuffix(e.target(), ".*"):
+		case strings.HasSuffix(e.target(), operations):
 			return 1
 		}
 		return 2
@@ -84,15 +92,18 @@ func sorted(all []endpoint) []endpoint {
 // target is the operations of an endpoint, as a JSONPath (RFC 9535).
 func (e endpoint) target() string {
 	if e.pattern == nil {
-		return "$.paths.*.*"
+		return "$.paths.*" + operations
 	}
 	method, path, found := strings.Cut(e.pattern.String(), " ")
 	if !found {
-		method, path = "*", method
+		method, path = "", method
 	}
 	path = path[strings.IndexByte(path, '/'):]
 	path = strings.ReplaceAll(strings.TrimSuffix(path, "{$}"), "...}", "}")
 	key := strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(path)
+	if method == "" {
+		return fmt.Sprintf("$.paths['%s']%s", key, operations)
+	}
 	return fmt.Sprintf("$.paths['%s'].%s", key, strings.ToLower(method))
 }
 

@@ -94,7 +94,7 @@ func (w *writer) endpoints(limits []*policy.Limit) {
 				costs = append(costs, cost)
 			}
 		}
-		w.row(e.text(), strings.Join(names, ", "), strings.Join(slices.Compact(costs), "; "))
+		w.row(e.text(), cmp.Or(strings.Join(names, ", "), "none"), strings.Join(slices.Compact(costs), "; "))
 	}
 	w.line("")
 }

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,8 +60,8 @@ func shop(t *testing.T) *policy.Policy {
 			"enterprise": {"requests": numbers(t, "unlimited"), "monthly": numbers(t, "unlimited")},
 		},
 		Limits: []*policy.Limit{
-			{Name: "requests", Per: address, Limit: numbers(t, "30/min burst 10"), Cost: []policy.Cost{{Match: pattern("GET /export"), Units: 10}}},
-			{Name: "monthly", Per: address, Limit: monthly, WarnAt: 80, WarnHeader: "X-Quota-Warning"},
+			{Name: "requests", Except: []*policy.Pattern{pattern("GET /health")}, Per: address, Limit: numbers(t, "30/min burst 10"), Cost: []policy.Cost{{Match: pattern("GET /export"), Units: 10}}},
+			{Name: "monthly", Except: []*policy.Pattern{pattern("GET /health")}, Per: address, Limit: monthly, WarnAt: 80, WarnHeader: "X-Quota-Warning"},
 			{Name: "search", Match: []*policy.Pattern{pattern("GET /search")}, Per: address, Limit: search, Help: "https://api.example.com/limits", Message: "Use filters, and *fewer* pages."},
 			{Name: "login", Match: []*policy.Pattern{pattern("POST /login")}, Per: address, Limit: login, Failure: policy.Failure{Status: []int{401, 403}}, Block: 10 * time.Minute},
 			{Name: "reports", Match: []*policy.Pattern{pattern("GET /reports"), pattern("GET /reports/{id}")}, Per: address, Limit: numbers(t, "100/24h")},
@@ -126,16 +127,26 @@ func TestTheOverlay(t *testing.T) {
 	golden(t, "overlay.json", got)
 	var read struct {
 		Overlay string
-		Actions []struct{ Target string }
+		Actions []struct {
+			Target string
+			Remove bool
+		}
 	}
 	if err := json.Unmarshal([]byte(got), &read); err != nil {
 		t.Fatal(err)
 	}
 	var targets []string
 	for _, a := range read.Actions {
+		if a.Remove {
+			a.Target = "- " + a.Target
+		}
 		targets = append(targets, a.Target)
 	}
-	want := []string{"$.paths.*.*", "$.paths['/export'].get", "$.paths['/search'].get", "$.paths['/login'].post", "$.paths['/reports'].get", "$.paths['/reports/{id}'].get", "$.paths['/jobs'].post"}
+	want := []string{"$.paths.*['get','put','post','delete','options','head','patch','trace']"}
+	for _, one := range []string{"['/export'].get", "['/search'].get", "['/login'].post", "['/reports'].get", "['/reports/{id}'].get", "['/jobs'].post"} {
+		want = append(want, "- $.paths"+one+"['x-rate-limits']", "$.paths"+one)
+	}
+	want = slices.Insert(want, 1, "- $.paths['/health'].get['x-rate-limits']")
 	if diff := cmp.Diff(want, targets); diff != "" {
 		t.Error(diff)
 	}
