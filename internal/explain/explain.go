@@ -16,9 +16,12 @@ import (
 // An Explanation is what a policy would do with a request. Durations are in
 // seconds; a time that never comes is null.
 type Explanation struct {
-	Request Asked   `json:"request"`
-	Answer  Answer  `json:"answer"`
-	Limits  []Limit `json:"limits"`
+	Request Asked  `json:"request"`
+	Answer  Answer `json:"answer"`
+	// Unproved are the kinds of credential that the request shows and that prove
+	// nothing: unknown, expired, forged, meant for others.
+	Unproved []string `json:"unproved,omitempty"`
+	Limits   []Limit  `json:"limits"`
 }
 
 // Asked is the request as limits look at it.
@@ -86,6 +89,9 @@ func Explain(ctx context.Context, engine *policy.Engine, r *identity.Request) (*
 		return nil, fmt.Errorf("the store cannot be asked: %w", v.Failed)
 	}
 	x := &Explanation{Request: Asked{r.Method, r.Path, clientOf(engine, r)}, Answer: answer(v), Limits: []Limit{}}
+	for _, s := range v.Unproved {
+		x.Unproved = append(x.Unproved, fmt.Sprint(s))
+	}
 	for _, l := range engine.Limits() {
 		if a := find(v, l); a != nil {
 			x.Limits = append(x.Limits, Limit{Name: l.Name, Applies: true, Part: part(a)})

@@ -119,6 +119,46 @@ func TestExplanations(t *testing.T) {
 	}
 }
 
+// TestACredentialThatProvesNothingIsTold: why else would the client be its address?
+func TestACredentialThatProvesNothingIsTold(t *testing.T) {
+	key, err := identity.NewAPIKey(identity.Places{Header: "X-API-Key"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := engine(t).Policy()
+	p.Limits[0].Per = identity.First{key, p.Address}
+	store, err := memstore.New(memstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	e, err := policy.NewEngine(p, store, policy.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shown := range []bool{true, false} {
+		var o explain.Options
+		if shown {
+			o.Headers = []string{"X-API-Key: unknown-to-all-0123"}
+		}
+		r, err := explain.ReadRequest(e, "GET /", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := explain.Explain(context.Background(), e, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := x.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		if told := strings.Contains(text.String(), "proves nothing (unknown, expired, forged or meant for others): api_key\n"); told != shown || strings.Contains(text.String(), "unknown-to-all") {
+			t.Errorf("shown: %v\n%s", shown, &text)
+		}
+	}
+}
+
 // TestWhoRefusesTheUnknown: of all limits it is the one that wants to know who asks.
 func TestWhoRefusesTheUnknown(t *testing.T) {
 	p := engine(t).Policy()

@@ -13,7 +13,11 @@ import (
 // WriteText writes the explanation for people.
 func (x *Explanation) WriteText(w io.Writer) error {
 	out := new(strings.Builder)
-	fmt.Fprintf(out, "%s %s from %s\n%s\n\n", x.Request.Method, x.Request.Path, x.Request.Client, x.Answer.sentence())
+	fmt.Fprintf(out, "%s %s from %s\n%s\n", x.Request.Method, x.Request.Path, x.Request.Client, x.Answer.sentence())
+	if len(x.Unproved) > 0 {
+		fmt.Fprintf(out, "it shows a credential that proves nothing (unknown, expired, forged or meant for others): %s\n", strings.Join(x.Unproved, ", "))
+	}
+	out.WriteString("\n")
 	for _, l := range x.Limits {
 		if l.Part != nil {
 			l.Part.write(out, l.Name)
