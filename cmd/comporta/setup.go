@@ -66,7 +66,11 @@ func prepare(ctx context.Context, cfg *config.Config, sum string, counts *backen
 			return s, err
 		}
 	}
-	return s, s.findUsers(ctx, before != nil, log)
+	if err := s.findUsers(ctx, before != nil, log); err != nil {
+		return s, err
+	}
+	s.run(ctx, log)
+	return s, nil
 }
 
 // follow has a file watched; it is to be read after that.
@@ -127,29 +131,38 @@ func loadKeys(cfg *config.Config, log *slog.Logger) error {
 	return nil
 }
 
-// findUsers reads the keys that tokens are verified with, and from then on keeps
-// those of a URL fresh. A URL that does not answer keeps no gateway from starting,
-// but a policy that would forget the keys that are known is not put in force.
+// findUsers reads the keys that tokens are verified with. A URL that does not answer
+// keeps no gateway from starting, but a policy that would forget the keys that are
+// known is not put in force.
 func (s *setup) findUsers(ctx context.Context, running bool, log *slog.Logger) error {
 	users := s.cfg.User
 	if users == nil {
 		return nil
 	}
 	s.follow(s.cfg.UserFile, users.Load)
-	if err := users.Load(ctx); err != nil {
-		if s.cfg.UserFile != "" || running {
-			return err
-		}
-		log.Warn("the keys of tokens cannot be read yet: until they can be, no token proves anything", "error", err)
+	err := users.Load(ctx)
+	if err == nil || s.cfg.UserFile != "" || running {
+		return err
 	}
-	refreshing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	log.Warn("the keys of tokens cannot be read yet: until they can be, no token proves anything", "error", err)
+	return nil
+}
+
+// run keeps the keys of a URL fresh until stop, and tells the log when what is asked
+// elsewhere does not answer.
+func (s *setup) run(ctx context.Context, log *slog.Logger) {
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var all sync.WaitGroup
-	all.Go(func() { users.Run(refreshing) })
+	if users := s.cfg.User; users != nil {
+		all.Go(func() { users.Run(running) })
+	}
+	if remotes := s.remotes(); len(remotes) > 0 {
+		all.Go(func() { watch(running, remotes, log) })
+	}
 	s.stop = func() {
 		stop()
 		all.Wait()
 	}
-	return nil
 }
 
 // inForce is what a gateway needs of it.
