@@ -1,5 +1,6 @@
 // Package identity says who is asking: by address, by an API key, by a header, by
-// a field of the body, by a part of the path, or everyone as one.
+// a field of the body, by a part of the path, or everyone as one. Users with tokens
+// are in package jwt below it.
 //
 // # The bargain
 //
@@ -22,6 +23,6 @@
 // however it is spelled, is Unicode's to say (normal forms, full case folding), in
 // tables that the standard library does not have.
 //
-// Sources are immutable and safe for concurrent use; a Request belongs to one
-// goroutine. An identity costs one allocation, its own text.
+// Sources are safe for concurrent use, and immutable but for the keys that an APIKey
+// is given ([APIKey.Use]); a Request belongs to one goroutine. An identity costs one allocation, its own text.
 package identity

@@ -22,6 +22,9 @@
 // Paths are read before they are matched ([Paths.Clean]), and what was matched
 // is what is to be forwarded.
 //
-// An Engine is immutable and safe for concurrent use. A check allocates the texts
-// of identities and nothing else.
+// What a client's numbers are hangs on who it is: an override's stand before those
+// of its plan, and those before the limit's own. What it has used stays when they change.
+//
+// An Engine is safe for concurrent use, and immutable but for the overrides that it
+// is given while it runs ([Engine.SetOverrides]).
 package policy
