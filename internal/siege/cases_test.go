@@ -1,11 +1,14 @@
 package siege
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/comporta/comporta/internal/redistest"
 )
 
 const head = "server: {upstream: UPSTREAM}\n"
@@ -70,6 +73,42 @@ identities: {api_key: {bearer: true, query: key, keys: keys.yaml}}
 	if keys := value(f.scrape(), "comporta_store_keys"); keys > 3 {
 		t.Errorf("%v keys in the store", keys)
 	}
+}
+
+// Keys may be known elsewhere: what is asked is their sum, and what is unknown there
+// is no identity.
+func TestCasesOfKeysElsewhere(t *testing.T) {
+	const acme = `{"id":"acme","plan":"pro"}`
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte("canary-acme-0123456789")))
+	check := func(t *testing.T, store, where string) {
+		f := raise(t, head+store+`
+identities: {api_key: {header: X-API-Key, keys: `+where+`}}
+plans: {pro: {five: 9/min}}
+limits: [{name: five, per: [api_key, address], limit: 5/min}]
+`, map[string]string{}, http.HandlerFunc(api))
+		for _, c := range []struct{ key, want string }{
+			{"canary-acme-0123456789", "200 8/9"}, {"canary-acme-0123456789", "200 7/9"}, {"canary-nobody-01234567", "200 4/5"},
+		} {
+			if got := told(f.ask("127.0.0.1", "GET /\nX-API-Key: "+c.key)); got != c.want {
+				t.Errorf("%s: %s, want %s", c.key, got, c.want)
+			}
+		}
+	}
+	t.Run("redis", func(t *testing.T) {
+		s := redistest.Start(t)
+		s.MustDo("HSET", "keys", sum, acme)
+		check(t, "store: {redis: "+s.URL()+"}", "{redis: keys, timeout: 5s}")
+	})
+	t.Run("url", func(t *testing.T) {
+		at := newAPI(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("sha256") != sum {
+				http.NotFound(w, r)
+				return
+			}
+			fmt.Fprint(w, acme)
+		}))
+		check(t, "", `{url: "http://`+at+`/find", timeout: 5s}`)
+	})
 }
 
 // A token that is not verified names nobody.
