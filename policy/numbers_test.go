@@ -345,7 +345,7 @@ func TestAnEstimateOverAllBounds(t *testing.T) {
 		l.Estimate = &policy.Estimate{RequestJSON: "max_tokens", Default: 5, ResponseHeader: "X-Cost"}
 	})
 	h := open(t, limits(l))
-	r := request("POST", "/", "203.0.113.7")
+	r := request("POST", "/", "203.0.113.7", "Content-Type", "application/json")
 	r.Body = func(context.Context, int) ([]byte, bool, error) {
 		return []byte(`{"max_tokens": 9007199254740993}`), true, nil
 	}
