@@ -194,7 +194,7 @@ func (a *asking) cost(ctx context.Context, c *clause, stage identity.Stage, v *V
 		return l.CostHeader.read(a.request), 0, true
 	case l.Estimate == nil:
 		return c.cost(a.request, a.path), 0, true
-	case l.Estimate.RequestJSON == "" || a.request.Body == nil:
+	case l.Estimate.RequestJSON == "" || a.request.Body == nil || !isJSON(a.request):
 		return l.Estimate.Default, 0, true
 	case stage < identity.Body:
 		return 0, identity.Body, false
@@ -215,6 +215,13 @@ func (a *asking) estimate(ctx context.Context, e *Estimate, v *Verdict) int64 {
 		return min(max(units, 1), comporta.MaxCost)
 	}
 	return e.Default
+}
+
+// isJSON says whether a request's body is said to be JSON. Others, such as the
+// streams of gRPC, are not waited for.
+func isJSON(r *identity.Request) bool {
+	types := r.Header["Content-Type"]
+	return len(types) == 1 && strings.Contains(strings.ToLower(types[0]), "json")
 }
 
 // read is the cost that a believed peer says.

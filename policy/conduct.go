@@ -64,8 +64,8 @@ func (c *compiler) conduct(l *Limit) {
 	if l.OnLimit > Demote {
 		c.wrong(l, "on_limit", fmt.Errorf("unknown: %d", l.OnLimit))
 	}
-	if l.OnLimit == Mark && (c.engine.policy.Marks == nil) {
-		c.wrong(l, "on_limit", errors.New("marks need a key to sign them: give the policy Marks"))
+	if m := c.engine.policy.Marks; l.OnLimit == Mark && (m == nil || len(m.Key) < identity.MinSecret) {
+		c.wrong(l, "on_limit", fmt.Errorf("marks need a key of at least %d bytes to sign them: give the policy Marks", identity.MinSecret))
 	}
 	if l.WarnAt < 0 || l.WarnAt > 100 {
 		c.wrong(l, "warn_at", fmt.Errorf("%d%% of the limit: from 1%% to 100%%", l.WarnAt))
