@@ -26,6 +26,10 @@ const leftTimeout = 5 * time.Second
 // that look into it.
 var errSlowBody = &identity.RequestError{Status: http.StatusRequestTimeout, Detail: "The request's body did not come in time."}
 
+// errBrokenBody is the error of a body that its client did not send as it said. It
+// is no failure of the upstream's, for which costs may be given back.
+var errBrokenBody = &identity.RequestError{Status: http.StatusBadRequest, Detail: "The request's body is malformed, or ended before its end."}
+
 // bodies gives every request's body its pace and its bound, before anybody reads it.
 func (s *reign) bodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,10 +87,14 @@ func (b *body) Read(p []byte) (int, error) {
 	b.arm()
 	n, err := b.ReadCloser.Read(p)
 	switch {
+	case err == nil:
+		return n, nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return n, errSlowBody
-	case err != nil:
-		b.release(time.Time{}) // net/http now waits on the connection for the client to hang up
+	}
+	b.release(time.Time{}) // net/http now waits on the connection for the client to hang up
+	if _, large := errors.AsType[*http.MaxBytesError](err); !large && err != io.EOF {
+		err = errBrokenBody
 	}
 	return n, err
 }

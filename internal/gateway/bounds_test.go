@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"bufio"
+	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -93,5 +96,37 @@ func TestARefusalDoesNotWaitForTheBodyForEver(t *testing.T) {
 		if len(w.set) > 0 && (time.Until(w.set[0]) > leftTimeout || time.Until(w.set[0]) < leftTimeout/2) {
 			t.Errorf("%s %s: deadlines %v", test.method, test.target, w.set)
 		}
+	}
+}
+
+// The upstream has read what it was asked and works; then the body turns out to be
+// none. That is not a failure of the upstream's, for which the cost would be given back.
+func TestWhoBreaksABodyIsGivenNothingBack(t *testing.T) {
+	asked := make(chan string)
+	up := api(t, func(_ http.ResponseWriter, r *http.Request) {
+		var said struct{ Prompt string }
+		_ = json.NewDecoder(r.Body).Decode(&said)
+		asked <- said.Prompt
+		_, _ = io.Copy(io.Discard, r.Body)
+	})
+	h := serve(t, up, "limits: [{name: tokens, per: address, limit: 100/h, cost: {estimate: {default: 60}, from: {response_json: used}, refund: upstream_failure}}]", nil)
+	c, err := net.Dial("tcp", h.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	_, _ = io.WriteString(c, "POST /chat HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n12\r\n"+`{"prompt":"hello"}`+"\r\n")
+	if got := <-asked; got != "hello" {
+		t.Fatalf("the upstream is asked %q", got)
+	}
+	_, _ = io.WriteString(c, "no length\r\n")
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if left := res.Header.Get("Ratelimit-Remaining"); res.StatusCode != http.StatusBadRequest || left != "40" {
+		t.Errorf("%s, %s remain", res.Status, left)
 	}
 }

@@ -256,6 +256,9 @@ func (s *reign) answerFailure(w http.ResponseWriter, r *http.Request, err error)
 	case r.Context().Err() != nil || errors.Is(err, context.Canceled):
 		s.failed(x, telemetry.Left)
 		s.problem(w, r, http.StatusBadGateway, "The client hung up.") // which nobody reads; the log does
+	case errors.Is(err, errBrokenBody):
+		x.failure = "broken_body"
+		s.problem(w, r, errBrokenBody.Status, errBrokenBody.Detail)
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, os.ErrDeadlineExceeded):
 		s.failed(x, telemetry.TimedOut)
 		s.problem(w, r, http.StatusGatewayTimeout, "The upstream did not answer in time.")
