@@ -17,6 +17,11 @@ type Options struct {
 	// many goroutines at once. The verdict is valid only during the call. A request
 	// that is refused for its path gets no verdict and is not seen here.
 	Observe func(v *policy.Verdict, r *http.Request)
+	// Warned, unless nil, is called when the answer to a request has brought a client's
+	// use to where a limit tells of it ([policy.Limit.WarnAt]), with the verdict as it
+	// stands then. Where no answer settles the limit, the verdict that Observe gets
+	// says so. It is called by many goroutines at once.
+	Warned func(v *policy.Verdict, r *http.Request)
 	// Unsettled, unless nil, is called with the error where the store could not settle
 	// what an answer cost. What the request was charged for then stays, as far as the
 	// store knows. It is called by many goroutines at once.
@@ -82,7 +87,7 @@ func New(engine *policy.Engine, o Options) func(http.Handler) http.Handler {
 	p := engine.Policy()
 	sets := setsOf(p.Headers)
 	shared := guard{
-		engine: engine, observe: o.Observe, unsettled: o.Unsettled,
+		engine: engine, observe: o.Observe, warned: o.Warned, unsettled: o.Unsettled,
 		sets: sets, cors: newCORS(p, sets), proxied: proxiedIn(p),
 		desks: &sync.Pool{New: func() any {
 			d := new(desk)
@@ -116,6 +121,7 @@ type guard struct {
 	next      http.Handler
 	engine    *policy.Engine
 	observe   func(*policy.Verdict, *http.Request)
+	warned    func(*policy.Verdict, *http.Request)
 	unsettled func(error, *http.Request)
 	sets      sets
 	cors      *cors
@@ -203,7 +209,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if pending != nil || len(warnings) > 0 {
-		g.watch(&watched{response: *answer, request: r, pending: pending, warnings: warnings, unsettled: g.unsettled})
+		g.watch(&watched{response: *answer, request: r, pending: pending, warnings: warnings, warned: g.warned, unsettled: g.unsettled})
 		return
 	}
 	defer answer.finish()

@@ -23,7 +23,8 @@ type watched struct {
 	left int64
 	cut  bool // a piece did not reach the client
 
-	unsettled func(error, *http.Request) // as in Options
+	warned    func(*policy.Verdict, *http.Request) // as in Options
+	unsettled func(error, *http.Request)
 }
 
 // report reports what could not be settled.
@@ -95,6 +96,9 @@ func (w *watched) end(returned bool) {
 	if w.pending != nil {
 		ctx := w.request.Context()
 		w.report(w.pending.End(ctx, returned && !w.cut && w.left <= 0 && ctx.Err() == nil))
+		if w.pending.Warned() && w.warned != nil {
+			w.warned(w.pending.Verdict(), w.request)
+		}
 	}
 	if w.guard != nil {
 		w.tellAll(http.StatusOK)

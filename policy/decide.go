@@ -247,11 +247,16 @@ func (e *Engine) finish(ctx context.Context, a *asking, v *Verdict) {
 // warn says whether this request's units brought the use to where it is told of.
 func (a *Applied) warn(charged bool) {
 	at := a.Limit.WarnAt
-	if at == 0 || !charged || !a.Decision.Allowed || a.Cost == 0 || a.Rule.Limit().Unlimited {
-		return
+	if at == 0 || !charged || !a.Decision.Allowed || a.Cost == 0 || a.Rule.Limit().Unlimited || a.Limit.Settles() {
+		return // what an answer settles is known when it has: see Pending
 	}
+	a.Warned = a.passed(a.Cost)
+}
+
+// passed says whether the last so many units brought the use to Limit.WarnAt.
+func (a *Applied) passed(units int64) bool {
 	used := a.Decision.Limit - a.Decision.Remaining
-	a.Warned = a.past(used) && !a.past(used-a.Cost)
+	return a.past(used) && !a.past(used-units)
 }
 
 // past says whether so many units are Limit.WarnAt percent of the limit, or more.

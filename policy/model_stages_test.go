@@ -378,7 +378,7 @@ func (p *promises) takeOne(c *counted, allowed, held bool, now comporta.Instant,
 		key, rule := p.fresh(c)
 		p.take(key, rule, now, 1, true)
 	}
-	if used := d.Limit - d.Remaining; c.limit.WarnAt > 0 && !c.free && allowed && s.Allowed && c.cost > 0 {
+	if used := d.Limit - d.Remaining; c.limit.WarnAt > 0 && !c.limit.Settles() && !c.free && allowed && s.Allowed && c.cost > 0 {
 		at := func(n int64) bool { return 100*n >= d.Limit*int64(c.limit.WarnAt) }
 		s.Warned = at(used) && !at(used-c.cost)
 	}

@@ -29,8 +29,10 @@ type Pending struct {
 	engine   *Engine
 	verdict  Verdict
 	owed     []owed
+	watched  []owed // of limits that warn, with what they cost in the end
 	readings []*reading
 	begun    bool
+	warned   bool
 }
 
 // owed is one limit's part.
@@ -57,8 +59,25 @@ func (e *Engine) Pending(v *Verdict) *Pending {
 			p.verdict.Applied, p.verdict.Unproved = slices.Clone(v.Applied), nil
 		}
 		p.owed = append(p.owed, owed{applied: i})
+		if a.Limit.WarnAt > 0 {
+			p.watched = append(p.watched, owed{applied: i, actual: a.Receipt.Cost})
+		}
 	}
 	return p
+}
+
+// Warned says, once all is settled, whether this request brought a client's use to
+// where a limit tells of it. The verdict's [Applied.Warned] say which.
+func (p *Pending) Warned() bool { return p.warned }
+
+// warn finds that out.
+func (p *Pending) warn() {
+	for _, o := range p.watched {
+		a := &p.verdict.Applied[o.applied]
+		a.Warned = a.passed(o.actual)
+		p.warned = p.warned || a.Warned
+	}
+	p.watched = nil
 }
 
 // Settles says whether answers settle what requests are charged for.
@@ -163,6 +182,7 @@ func (p *Pending) End(ctx context.Context, whole bool) error {
 		now = append(now, o)
 	}
 	p.owed = nil
+	defer p.warn()
 	return p.settle(ctx, now)
 }
 
@@ -205,6 +225,9 @@ func (p *Pending) settleIn(ctx context.Context, store comporta.Store, of []owed)
 	for i, o := range of {
 		a := &p.verdict.Applied[o.applied]
 		a.Decision = out[i].Decision
+		if at := slices.IndexFunc(p.watched, func(w owed) bool { return w.applied == o.applied }); at >= 0 {
+			p.watched[at].actual = o.actual
+		}
 		if a.Fallen == Local {
 			p.engine.fallback.debts.correct(settlements[i].Key, a.Receipt.At, o.actual-a.Receipt.Cost)
 		}

@@ -147,6 +147,8 @@ func (s *reign) observe(v *policy.Verdict, r *http.Request) {
 
 // unsettled takes note of an answer whose cost the store could not settle: it is
 // down, which it tells of itself.
+func (s *reign) warned(v *policy.Verdict, _ *http.Request) { s.of.o.Telemetry.Warned(v) }
+
 func (s *reign) unsettled(error, *http.Request) { s.of.o.Telemetry.SettleFailed() }
 
 // resultOf is what becomes of a request.

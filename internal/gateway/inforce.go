@@ -55,7 +55,7 @@ func (g *Gateway) newReign(f InForce, before *reign) (*reign, error) {
 	} else {
 		s.upstream = newUpstream(g, &f.Server)
 	}
-	limits := httplimit.New(f.Engine, httplimit.Options{Observe: s.observe, Unsettled: s.unsettled})
+	limits := httplimit.New(f.Engine, httplimit.Options{Observe: s.observe, Warned: s.warned, Unsettled: s.unsettled})
 	s.handler = s.bodies(s.self(limits(s.bounds(newProxy(s)))))
 	return s, nil
 }

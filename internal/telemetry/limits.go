@@ -193,6 +193,22 @@ func (t *Telemetry) observe(l *limit, v *policy.Verdict, a *policy.Applied) {
 	if !l.applied.Load() {
 		l.applied.Store(true)
 	}
+	t.warned(l, a)
+}
+
+// Warned counts and logs the limits of a verdict that warn, where that was known only
+// after it was observed.
+func (t *Telemetry) Warned(v *policy.Verdict) {
+	b := t.book.Load()
+	for i := range v.Applied {
+		if l := b.find(v.Applied[i].Limit); l != nil {
+			t.warned(l, &v.Applied[i])
+		}
+	}
+}
+
+// warned tells of a client whose use has come to where its limit tells of it.
+func (t *Telemetry) warned(l *limit, a *policy.Applied) {
 	if a.Warned {
 		inc(l.warned)
 		t.log.Warn("a client has used so much of its limit as is warned of", "limit", l.name, "who", cmp.Or(a.Name, a.Identity),
