@@ -174,6 +174,9 @@ func (s *Source) TellsPlans() bool { return s.o.PlanClaim != "" }
 
 func (s *Source) String() string { return "user" }
 
+// HeaderName is the header that holds the token, in canonical form.
+func (s *Source) HeaderName() string { return s.o.Header }
+
 // Stats says how the keys are.
 func (s *Source) Stats() Stats {
 	s.mu.Lock()

@@ -155,7 +155,7 @@ func TestSeveralHeadersProveNothing(t *testing.T) {
 
 func TestTokenInAHeaderOfItsOwn(t *testing.T) {
 	s := newSource(t, ours().set(t), func(o *Options) { o.Header = "x-user-token" })
-	r := &identity.Request{Header: map[string][]string{"X-User-Token": {ours().token(t, "EdDSA", valid("alice"))}}}
+	r := &identity.Request{Header: map[string][]string{s.HeaderName(): {ours().token(t, "EdDSA", valid("alice"))}}}
 	proves(t, s, r, "alice", "pro")
 	r.Header = map[string][]string{"Authorization": {"Bearer x.y.z"}}
 	if _, shown, err := s.Prove(t.Context(), r); shown || err != nil {

@@ -32,23 +32,36 @@ func (s *reign) dropClaims(h http.Header) {
 }
 
 // dropDoubles takes away fields that some upstreams (CGI, WSGI, PHP) cannot tell
-// from those that the gateway goes by: X_API_Key and X-API-Key are one to them.
+// from those that the gateway goes by: X_API_Key and X-API-Key are one to them, and
+// to a few X.API.Key, too.
 func (s *reign) dropDoubles(h http.Header) {
 	for name := range h {
-		if strings.IndexByte(name, '_') < 0 {
+		if strings.IndexFunc(name, isOdd) < 0 {
 			continue
 		}
-		plain := http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
+		plain := http.CanonicalHeaderKey(strings.Map(hyphen, name))
 		if strings.HasPrefix(plain, "X-Forwarded-") || slices.Contains(claims[:], plain) || slices.Contains(s.headers, plain) {
 			delete(h, name)
 		}
 	}
 }
 
-// headersOf are the headers that clients are told apart by, and those by which the
-// upstream is told of them.
+// isOdd says whether a character of a field's name is neither letter, digit nor hyphen.
+func isOdd(c rune) bool { return hyphen(c) != c }
+
+// hyphen is what stands for a character in a field's plain name.
+func hyphen(c rune) rune {
+	if c == '-' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' {
+		return c
+	}
+	return '-'
+}
+
+// headersOf are the headers that clients are told apart by, those by which the
+// upstream is told of them, and those that say how bodies are read and answers come.
 func headersOf(p *policy.Policy, address *identity.Address) []string {
-	names := []string{"Forwarded", address.HeaderName(), "Comporta-Mark", "Comporta-Demoted"}
+	names := []string{"Forwarded", address.HeaderName(), "Comporta-Mark", "Comporta-Demoted",
+		"Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding", "Accept-Encoding"}
 	if p.Marks != nil && p.Marks.Header != "" {
 		names = append(names, p.Marks.Header)
 	}
@@ -59,7 +72,7 @@ func headersOf(p *policy.Policy, address *identity.Address) []string {
 				names = append(names, s.Name())
 			case *identity.ProxyHeader:
 				names = append(names, s.Names()...)
-			case *identity.APIKey:
+			case interface{ HeaderName() string }: // of API keys and tokens
 				names = append(names, s.HeaderName())
 			}
 			return false
