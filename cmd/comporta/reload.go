@@ -196,7 +196,7 @@ func (r *reloader) lookBeside(ctx context.Context, f besides, asked bool) bool {
 	switch {
 	case err != nil:
 	case f.load == nil:
-		err = r.replace(ctx, r.inForce.Load().sum)
+		return r.replaceFor(ctx, asked)
 	default:
 		err = f.load(ctx)
 	}
@@ -207,6 +207,21 @@ func (r *reloader) lookBeside(ctx context.Context, f besides, asked bool) bool {
 	r.right(f.name)
 	r.telemetry.Reloaded(true)
 	r.log.Info("a file was reloaded", "file", f.name)
+	return true
+}
+
+// replaceFor puts the policy in force anew for a file that only a whole setup reads.
+// The policy file, too, is then what it has become.
+func (r *reloader) replaceFor(ctx context.Context, asked bool) bool {
+	file := r.inForce.Load().cfg.File
+	sum, err := sumOf(file)
+	if err == nil {
+		r.sums[file] = sum
+		err = r.replace(ctx, sum)
+	}
+	if err != nil {
+		r.wrong(file, err, asked)
+	}
 	return true
 }
 

@@ -271,3 +271,24 @@ func TestAFileThatWasCreatedHasNotChanged(t *testing.T) {
 		t.Errorf("nothing has changed:\n%s", &s.errs)
 	}
 }
+
+// A file that only a whole policy reads brings the policy file along as it has
+// become: what is wrong with that is told of it, and nothing runs under another's hash.
+func TestAMarksSecretThatChanges(t *testing.T) {
+	const limits = "limits:\n  - {name: a, per: address, limit: %s, on_limit: mark}\n"
+	s := serveFile(t, fmt.Sprintf(limits, "100/h"))
+	up := upstreamIn(t, s.file)
+	s.write(t, up, fmt.Sprintf(limits, "wrong"))
+	s.await(t, "a changed file cannot be used", 1)
+	write(t, filepath.Join(filepath.Dir(s.file), "marks.secret"), strings.Repeat("ab", 32))
+	s.write(t, up, fmt.Sprintf(limits, "200/h"))
+	line := s.await(t, "the policy was reloaded", 1)
+	if sum, err := sumOf(s.file); err != nil || !strings.Contains(line, short(sum)) || s.full(t) != "200" {
+		t.Errorf("in force is %s: %s", s.full(t), line)
+	}
+	for line := range strings.Lines(s.errs.String()) {
+		if strings.Contains(line, "cannot be used") && strings.Contains(line, "marks.secret") {
+			t.Errorf("the secret is blamed for the policy: %s", line)
+		}
+	}
+}
