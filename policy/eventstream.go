@@ -70,12 +70,10 @@ func (r *reading) readEvents(text []byte) {
 	}
 }
 
-// untilEOL is the text as far as its first line goes.
+// untilEOL is the text as far as its first line goes. It looks no further, so that
+// many short lines that end in one way alone cost what they are long.
 func untilEOL(text []byte) []byte {
-	if at := bytes.IndexByte(text, '\n'); at >= 0 {
-		text = text[:at]
-	}
-	if at := bytes.IndexByte(text, '\r'); at >= 0 {
+	if at := bytes.IndexAny(text, "\r\n"); at >= 0 {
 		text = text[:at]
 	}
 	return text
