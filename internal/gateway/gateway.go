@@ -90,7 +90,7 @@ func New(o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.listener = &listener{TCPListener: public, patience: o.Server.Timeouts.ReadHeader}
+	g.listener = &listener{TCPListener: public, patience: o.Server.Timeouts.ReadHeader, silent: g.warnSilent}
 	g.listener.believe(o.Server.ProxyProtocol)
 	if isItself(o.Server.Upstream, public.Addr()) {
 		g.listener.Close()

@@ -53,6 +53,7 @@ type listener struct {
 	conns [http.StateClosed + 1]atomic.Int64
 
 	believed atomic.Pointer[[]netip.Prefix] // who says first for whom it speaks
+	silent   func()                         // told of peers that should begin with the PROXY protocol and do not
 	patience time.Duration                  // with the words of that
 }
 
@@ -64,7 +65,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	made := &conn{TCPConn: c}
 	made.state.Store(unknown)
 	if l.believes(c.RemoteAddr()) {
-		return newProxied(made, l.patience), nil
+		return newProxied(made, l.patience, l.silent), nil
 	}
 	return made, nil
 }

@@ -1,12 +1,15 @@
 package gateway
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/pires/go-proxyproto"
+
+	"github.com/comporta/comporta/internal/telemetry"
 )
 
 // believe sets whose connections begin with the PROXY protocol.
@@ -33,10 +36,25 @@ func (l *listener) believes(peer net.Addr) bool {
 type proxied struct {
 	*proxyproto.Conn
 	socket *conn
+	silent func() // told of where it begins otherwise
 }
 
-func newProxied(c *conn, patience time.Duration) *proxied {
-	return &proxied{proxyproto.NewConn(c, proxyproto.WithPolicy(proxyproto.REQUIRE), proxyproto.SetReadHeaderTimeout(patience)), c}
+func newProxied(c *conn, patience time.Duration, silent func()) *proxied {
+	return &proxied{proxyproto.NewConn(c, proxyproto.WithPolicy(proxyproto.REQUIRE), proxyproto.SetReadHeaderTimeout(patience)), c, silent}
+}
+
+func (c *proxied) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if errors.Is(err, proxyproto.ErrNoProxyProtocol) {
+		c.silent()
+	}
+	return n, err
+}
+
+// warnSilent tells whoever wonders why a peer gets no answers.
+func (g *Gateway) warnSilent() {
+	g.o.Telemetry.Warn(telemetry.SilentProxy, "", "a peer of server.proxy_protocol began a connection without the PROXY protocol, and it was closed: "+
+		"let it (its health checks, too) send the protocol, or take it off the list")
 }
 
 // RemoteAddr is the client's address; the socket's where the peer speaks for

@@ -143,6 +143,19 @@ func TestAPeerThatSaysNothingIsCutOff(t *testing.T) {
 	}
 }
 
+// Whoever wonders why a peer gets no answer finds it in the log.
+func TestAPeerThatBeginsOtherwiseIsToldOf(t *testing.T) {
+	h := serve(t, api(t, whoAsked), generous, nil, loopback)
+	for range 2 {
+		if status, _ := begin(t, h, "", nil); status != 0 {
+			t.Errorf("it is answered with %d", status)
+		}
+	}
+	if n := strings.Count(h.log.String(), "W-PROXY-SILENT"); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+}
+
 // A conn counts in the states of its listener whatever is around it.
 func TestProxiedConnectionsAreCounted(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})

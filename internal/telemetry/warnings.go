@@ -15,6 +15,8 @@ type Code string
 const (
 	// UntrustedProxy: a private address that is not trusted sends a forwarding header.
 	UntrustedProxy Code = "W-PROXY-UNTRUSTED"
+	// SilentProxy: a peer whose connections begin with the PROXY protocol began one otherwise.
+	SilentProxy Code = "W-PROXY-SILENT"
 	// OneKey: one key has most of a limit's traffic.
 	OneKey Code = "W-ONE-KEY"
 	// NeverApplied: a limit that no request has been under.
@@ -37,7 +39,7 @@ type warning struct {
 
 func newWarnings(log *slog.Logger, counters *prometheus.CounterVec) *warnings {
 	w := &warnings{log: log, counted: make(map[Code]prometheus.Counter), told: make(map[warning]bool)}
-	for _, code := range []Code{UntrustedProxy, OneKey, NeverApplied} {
+	for _, code := range []Code{UntrustedProxy, SilentProxy, OneKey, NeverApplied} {
 		w.counted[code] = counters.WithLabelValues(string(code))
 	}
 	return w
