@@ -17,7 +17,7 @@ const head = "server: {upstream: UPSTREAM}\n"
 func TestCasesOfAddresses(t *testing.T) {
 	f := raise(t, head+`
 identities: {address: {trusted_proxies: [127.0.0.2/32, 172.16.0.0/12]}}
-limits: [{name: one, per: address, limit: 1/min}]
+limits: [{name: one, per: address, limit: 1/h}]
 `, map[string]string{}, http.HandlerFunc(api))
 	for _, pair := range [][2]string{
 		{"203.0.113.7:51034", "203.0.113.7:51035"},
@@ -47,7 +47,7 @@ limits: [{name: one, per: address, limit: 1/min}]
 func TestCasesOfKeys(t *testing.T) {
 	f := raise(t, head+`
 identities: {api_key: {bearer: true, query: key, keys: keys.yaml}}
-`+plans+`limits: [{name: five, per: [api_key, address], limit: 5/min}]
+`+plans+`limits: [{name: five, per: [api_key, address], limit: 5/h}]
 `, map[string]string{"keys.yaml": keys}, http.HandlerFunc(api))
 	for i, spelt := range []string{"Bearer canary-hobby-0123456789", "bearer  canary-hobby-0123456789", "BEARER canary-hobby-0123456789"} {
 		if got := told(f.ask("127.0.0.1", "GET /\nAuthorization: "+spelt)); got != fmt.Sprintf("200 %d/5", 4-i) {
@@ -84,7 +84,7 @@ func TestCasesOfKeysElsewhere(t *testing.T) {
 		f := raise(t, head+store+`
 identities: {api_key: {header: X-API-Key, keys: `+where+`}}
 plans: {pro: {five: 9/min}}
-limits: [{name: five, per: [api_key, address], limit: 5/min}]
+limits: [{name: five, per: [api_key, address], limit: 5/h}]
 `, map[string]string{}, http.HandlerFunc(api))
 		for _, c := range []struct{ key, want string }{
 			{"canary-acme-0123456789", "200 8/9"}, {"canary-acme-0123456789", "200 7/9"}, {"canary-nobody-01234567", "200 4/5"},
@@ -116,7 +116,7 @@ func TestCasesOfTokens(t *testing.T) {
 	m := newMint(t)
 	f := raise(t, head+`
 identities: {user: {jwt: {keys: jwks.json, issuer: "https://id.example.com", audience: api}}}
-limits: [{name: account, per: [user, address], limit: 5/min}]
+limits: [{name: account, per: [user, address], limit: 5/h}]
 `, map[string]string{"jwks.json": m.set()}, http.HandlerFunc(api))
 	forged := []string{unsigned("7"), newMint(t).token("7", nil), m.token("7", map[string]any{"exp": 1})}
 	got := map[int]int{}
@@ -137,12 +137,12 @@ func TestCasesOfRules(t *testing.T) {
 	f := raise(t, head+`
 identities: {address: {trusted_proxies: [127.0.0.2/32]}}
 limits:
-  - {name: product, per: {header: X-Product}, limit: 1/min}
-  - {name: trial, per: {header: X-Product}, limit: 1/min, mode: shadow}
-  - {name: thousand, match: /shop/, per: address, limit: 1000/min}
-  - {name: ten, match: /shop/, per: address, limit: 10/min}
+  - {name: product, per: {header: X-Product}, limit: 1/h}
+  - {name: trial, per: {header: X-Product}, limit: 1/h, mode: shadow}
+  - {name: thousand, match: /shop/, per: address, limit: 1000/h}
+  - {name: ten, match: /shop/, per: address, limit: 10/h}
 overrides:
-  - {who: {header: X-Product, value: p1}, limits: {product: 10/min}, through: 2100-01-01, reason: the large one}
+  - {who: {header: X-Product, value: p1}, limits: {product: 10/h}, through: 2100-01-01, reason: the large one}
   - {who: {address: 203.0.113.9}, limits: {ten: unlimited}, through: 2100-01-01, reason: ours}
 `, map[string]string{}, http.HandlerFunc(api))
 	for _, c := range []struct {
@@ -163,7 +163,7 @@ overrides:
 // What clients make up makes no series.
 func TestCasesOfMetrics(t *testing.T) {
 	f := raise(t, head+`
-limits: [{name: tenants, per: {header: X-Tenant}, limit: 5/min}]
+limits: [{name: tenants, per: {header: X-Tenant}, limit: 5/h}]
 `, map[string]string{}, http.HandlerFunc(api))
 	f.ask("127.0.0.1", "GET /\nX-Tenant: a")
 	before := series(f.scrape())
