@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"net/netip"
 	"net/url"
 	"time"
 
@@ -170,15 +169,10 @@ func (r *reader) secureURL(n *node, what, example string) *url.URL {
 		r.fault(n, what+" has a user or password in it", "leave it out")
 	case u.Fragment != "":
 		r.fault(n, what+" has a fragment", "leave out # and what is behind it")
-	case u.Scheme == "http" && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !identity.IsLoopback(u.Hostname()):
 		r.fault(n, what+" is not https: whoever can change the answer on its way can say who is who", "write https://; http is for the loopback alone")
 	default:
 		return u
 	}
 	return nil
-}
-
-func loopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
 }

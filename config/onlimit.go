@@ -86,18 +86,9 @@ func (r *reader) enforce(e entry, l *policy.Limit) {
 	if l.Mode == policy.Shadow {
 		r.fault(e.key, "enforce and mode: shadow contradict each other", "leave out mode: who is not held is in shadow")
 	}
-	if identity.Has(l.Per, chosen) || l.OnMissing == policy.ByAddress {
+	if l.Choosable() {
 		r.fault(e.key, "enforce: a share is for clients that prove who they are: an attacker would choose to be one that is not held", "write mode: shadow to try the limit out, or count per api_key or user alone")
 	}
-}
-
-// chosen says whether clients can choose what a source takes them for.
-func chosen(s identity.Source) bool {
-	switch s.(type) {
-	case identity.Header, identity.Path, identity.Everyone, *identity.Address, *identity.Claimed:
-		return true
-	}
-	return false
 }
 
 func (r *reader) block(e entry, l *policy.Limit) {

@@ -7,16 +7,10 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/comporta/comporta/identity"
 	"github.com/comporta/comporta/identity/jwt"
 )
-
-// algorithms are those of signatures that can be taken.
-var algorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA", "HS256"}
-
-const maxLeeway = 10 * time.Minute
 
 // user reads how users are told apart: by a token, or by a proxy's word. What is
 // wrong stands as a source that is nil, as in apiKey.
@@ -167,7 +161,7 @@ func (r *reader) jwt(n *node) func(*identity.Secret) (identity.Source, error) {
 	}
 	if e, ok := words["algorithms"]; ok {
 		for _, item := range r.several(e.value, "algorithms") {
-			if said, ok := r.choice(item, "algorithms", algorithms...); ok {
+			if said, ok := r.choice(item, "algorithms", jwt.Algorithms()...); ok {
 				o.Algorithms = append(o.Algorithms, said)
 			}
 		}
@@ -178,7 +172,7 @@ func (r *reader) jwt(n *node) func(*identity.Secret) (identity.Source, error) {
 		}
 	}
 	if e, ok := words["leeway"]; ok {
-		if o.Leeway, ok = r.duration(e.value, "leeway"); ok && o.Leeway > maxLeeway {
+		if o.Leeway, ok = r.duration(e.value, "leeway"); ok && o.Leeway > jwt.MaxLeeway {
 			r.fault(e.value, fmt.Sprintf("leeway of %s is too long: expired tokens live that much longer", e.value.text), "at most 10m, better 30s")
 		}
 	}

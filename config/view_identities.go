@@ -144,7 +144,7 @@ func viewJWT(o *jwt.Options) *jwtView {
 		Leeway: comporta.FormatDuration(jwt.DefaultLeeway), Header: otherwise(o.Header, "Authorization"),
 	}
 	if len(v.Algorithms) == 0 {
-		v.Algorithms = algorithms
+		v.Algorithms = jwt.Algorithms()
 	}
 	if o.Leeway > 0 {
 		v.Leeway = comporta.FormatDuration(o.Leeway)

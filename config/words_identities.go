@@ -1,6 +1,10 @@
 package config
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/comporta/comporta/identity/jwt"
+)
 
 // The words about who is asking, and those of what operators and clients may ask.
 
@@ -49,7 +53,7 @@ var jwtWords = []word{
 	{name: "claim", doc: "The claim that names the user. Default: sub.", shape: aText},
 	{name: "plan_claim", doc: "The claim that names the plan. Default: none.", shape: aText},
 	{name: "unknown_plan", doc: "The plan of users whose tokens name none that there is.", shape: aText},
-	{name: "algorithms", doc: "The algorithms of signatures that are taken. Default: all of them.", shape: oneOrList(oneOf(algorithms...))},
+	{name: "algorithms", doc: "The algorithms of signatures that are taken. Default: all of them.", shape: oneOrList(oneOf(jwt.Algorithms()...))},
 	{name: "leeway", doc: "How far the issuer's clock may be off, up to 10m. Default: 30s.", shape: aDuration},
 	{name: "header", doc: "A header that holds the token alone. Default: Authorization, after Bearer.", shape: aText},
 }

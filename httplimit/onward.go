@@ -17,25 +17,11 @@ const demotedHeader = "Comporta-Demoted"
 // proxiedIn are the policy's sources by what a proxy before us says in header
 // fields: those of anybody else do not go on.
 func proxiedIn(p *policy.Policy) (found []*identity.ProxyHeader) {
-	look := func(s identity.Source) {
-		identity.Has(s, func(s identity.Source) bool {
-			if h, is := s.(*identity.ProxyHeader); is && !slices.Contains(found, h) {
-				found = append(found, h)
-			}
-			return false
-		})
-	}
-	for _, l := range p.Limits {
-		look(l.Per)
-	}
-	for _, listed := range [][]policy.Listed{p.Allow, p.Deny} {
-		for i := range listed {
-			look(listed[i].Source)
+	p.EachSource(func(s identity.Source) {
+		if h, is := s.(*identity.ProxyHeader); is && !slices.Contains(found, h) {
+			found = append(found, h)
 		}
-	}
-	for _, o := range p.Overrides {
-		look(o.Who.Source)
-	}
+	})
 	return found
 }
 

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strings"
 
 	"github.com/comporta/comporta/identity"
 	"github.com/comporta/comporta/policy"
@@ -48,17 +47,8 @@ func clean(engine *policy.Engine, r *http.Request) (decoded string, cleaned *htt
 // allocates nothing.
 func look(to *identity.Request, r *http.Request, path string) {
 	*to = identity.Request{}
-	to.Method, to.Host, to.Path, to.Query = r.Method, host(r.Host), path, r.URL.RawQuery
+	to.Method, to.Host, to.Path, to.Query = r.Method, identity.Host(r.Host), path, r.URL.RawQuery
 	to.Header, to.Peer = r.Header, peer(r.RemoteAddr)
-}
-
-// host is a Host field without its port.
-func host(s string) string {
-	colon := strings.LastIndexByte(s, ':')
-	if colon < 0 || strings.IndexByte(s[colon:], ']') >= 0 {
-		return s
-	}
-	return s[:colon]
 }
 
 // peer is the address in a RemoteAddr, with a port as net/http writes it or

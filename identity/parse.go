@@ -88,6 +88,22 @@ func isPort(s string) bool {
 	return 1 <= len(s) && len(s) <= 5
 }
 
+// Host is the Host field of a request without its port.
+func Host(field string) string {
+	colon := strings.LastIndexByte(field, ':')
+	if colon < 0 || strings.IndexByte(field[colon:], ']') >= 0 {
+		return field
+	}
+	return field[:colon]
+}
+
+// IsLoopback says whether a URL's host name is this machine itself: what goes there
+// is not seen on its way.
+func IsLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
 // ParsePrefix reads a range of trusted addresses: 10.0.0.0/8, 2001:db8::/32, or
 // one address, 192.0.2.1. A range of IPv4-mapped addresses is the IPv4 range:
 // ::ffff:10.0.0.0/104 is 10.0.0.0/8. Bits past the prefix are dropped. The error

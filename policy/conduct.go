@@ -52,7 +52,7 @@ func (c *compiler) conduct(l *Limit) {
 	if l.Share < 0 || l.Share > 100 {
 		c.wrong(l, "enforce", fmt.Errorf("%d percent of the clients: from 1 to 100", l.Share))
 	}
-	if l.Share > 0 && l.Mode == Enforce && (l.OnMissing == ByAddress || identity.Has(l.Per, chosen)) {
+	if l.Share > 0 && l.Mode == Enforce && l.Choosable() {
 		c.wrong(l, "enforce", errors.New("a share of clients is for identities that are proved: an attacker would choose one that is not held"))
 	}
 	if l.Block < 0 || l.Block > 0 && (l.Block < comporta.MinWindow || l.Block > comporta.MaxWindow) {
@@ -78,13 +78,16 @@ func (c *compiler) conduct(l *Limit) {
 	}
 }
 
-// chosen says whether a client can choose what a source takes it for.
-func chosen(s identity.Source) bool {
-	switch s.(type) {
-	case identity.Header, identity.Path, identity.Everyone, *identity.Address, *identity.Claimed:
-		return true
-	}
-	return false
+// Choosable says whether a client can choose, or prove nothing of, what the limit
+// takes it for: an attacker would choose one that a share does not hold.
+func (l *Limit) Choosable() bool {
+	return l.OnMissing == ByAddress || identity.Has(l.Per, func(s identity.Source) bool {
+		switch s.(type) {
+		case identity.Header, identity.Path, identity.Everyone, *identity.Address, *identity.Claimed:
+			return true
+		}
+		return false
+	})
 }
 
 func (c *compiler) estimate(l *Limit) {

@@ -65,6 +65,25 @@ type IPv6Outer struct {
 	Times int
 }
 
+// EachSource calls do with every source that the policy tells clients apart by:
+// those of limits, lists and overrides, taken apart; of some more than once.
+func (p *Policy) EachSource(do func(identity.Source)) {
+	look := func(s identity.Source) {
+		identity.Has(s, func(s identity.Source) bool { do(s); return false })
+	}
+	for _, l := range p.Limits {
+		look(l.Per)
+	}
+	for _, listed := range [][]Listed{p.Allow, p.Deny} {
+		for i := range listed {
+			look(listed[i].Source)
+		}
+	}
+	for _, o := range p.Overrides {
+		look(o.Who.Source)
+	}
+}
+
 // A Limit is one limit of a policy.
 type Limit struct {
 	// Name is [a-z*][a-z0-9_.*-]*, its own in the policy.

@@ -112,6 +112,14 @@ func (p *place) findLocked() (*answer, *atomic.Int64) {
 	return nil, nil
 }
 
+// roomLocked is the key's answer, or a place for it.
+func (p *place) roomLocked(sets uint64) (*answer, *atomic.Int64) {
+	if a, used := p.findLocked(); a != nil {
+		return a, used
+	}
+	return p.oldestLocked(sets)
+}
+
 // publishLocked shows a key's denial to those who look without a lock, or takes it
 // from them; a is nil where there is no answer.
 func (k *known) publishLocked(p *place, a *answer, used *atomic.Int64) {
@@ -164,10 +172,7 @@ func (k *known) note(key *comporta.Key, rule *comporta.Rule, cost int64, d *comp
 	p := k.place(key)
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
-	a, used := p.findLocked()
-	if a == nil {
-		a, used = p.oldestLocked(k.sets)
-	}
+	a, used := p.roomLocked(k.sets)
 	a.rule, a.cost, a.replied, a.until, a.decision = rule, cost, replied, 0, *d
 	used.Store(replied)
 	switch {

@@ -74,10 +74,7 @@ func (k *known) forget(key *comporta.Key, now int64) {
 	p := k.place(key)
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
-	a, used := p.findLocked()
-	if a == nil {
-		a, used = p.oldestLocked(k.sets)
-	}
+	a, used := p.roomLocked(k.sets)
 	*a = answer{check: p.check, settled: now}
 	used.Store(now)
 	k.publishLocked(&p, a, used)

@@ -98,7 +98,7 @@ func readKey(raw json.RawMessage, taken []string, secrets bool) (key, error) {
 		}
 	}
 	for _, name := range taken {
-		if algorithms[name].fits(k.value) && (m.ALG == "" || string(m.ALG) == name) {
+		if algorithmOf(name).fits(k.value) && (m.ALG == "" || string(m.ALG) == name) {
 			k.algorithms = append(k.algorithms, name)
 		}
 	}

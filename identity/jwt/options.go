@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/textproto"
 	"net/url"
 	"slices"
@@ -32,8 +31,10 @@ const (
 	// Ask is how often tokens that name unknown keys may have the URL asked.
 	Ask = 30 * time.Second
 
-	maxPlan   = 256
-	maxLeeway = 10 * time.Minute
+	// MaxLeeway is the longest leeway.
+	MaxLeeway = 10 * time.Minute
+
+	maxPlan = 256
 )
 
 // Options say whose tokens are believed and what is read from them.
@@ -102,7 +103,7 @@ func (o Options) checked() (Options, error) {
 	}
 	o.Header = textproto.CanonicalMIMEHeaderKey(cmp.Or(o.Header, "Authorization"))
 	if len(o.Algorithms) == 0 {
-		o.Algorithms = names()
+		o.Algorithms = Algorithms()
 	}
 	return o, o.problem()
 }
@@ -123,16 +124,16 @@ func (o *Options) problem() error {
 		return errors.New("the claim with the plan and the plan of those who have none there go together: give both or neither")
 	case slices.Contains(o.Audience, ""):
 		return errors.New("an audience is empty: name what the issuer writes into aud")
-	case o.Leeway > maxLeeway:
-		return fmt.Errorf("a leeway of %v is too long: at most %v, better 30s, since expired tokens live that much longer", o.Leeway, maxLeeway)
+	case o.Leeway > MaxLeeway:
+		return fmt.Errorf("a leeway of %v is too long: at most %v, better 30s, since expired tokens live that much longer", o.Leeway, MaxLeeway)
 	case o.MaxCached < 2 || o.Refresh < 0 || o.Timeout < 0:
 		return errors.New("the number of tokens to remember is at least 2, refresh and timeout are no less than 0")
 	case strings.ContainsAny(o.Header, " \t\r\n:,"):
 		return fmt.Errorf("%q is not a header's name: letters, digits and hyphens, as X-Token", o.Header)
 	}
 	for _, name := range o.Algorithms {
-		if _, known := algorithms[name]; !known {
-			return fmt.Errorf("%q is not an algorithm that is taken: one of %s", name, strings.Join(names(), ", "))
+		if algorithmOf(name) == nil {
+			return fmt.Errorf("%q is not an algorithm that is taken: one of %s", name, strings.Join(slices.Sorted(slices.Values(Algorithms())), ", "))
 		}
 	}
 	if o.SecretFile != "" && !slices.Contains(o.Algorithms, "HS256") {
@@ -150,13 +151,8 @@ func urlProblem(u *url.URL) error {
 		return errors.New("the URL of the keys holds a name or password: keys of issuers are public, leave it out")
 	case u.Host == "":
 		return errors.New("the URL of the keys has no host: write it whole, as https://id.example.com/jwks.json")
-	case u.Scheme == "https" || u.Scheme == "http" && loopback(u.Hostname()):
+	case u.Scheme == "https" || u.Scheme == "http" && identity.IsLoopback(u.Hostname()):
 		return nil
 	}
 	return errors.New("the URL of the keys is not https: who can change the answer on its way can sign tokens (http is for the loopback alone)")
-}
-
-func loopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && a.IsLoopback()
 }

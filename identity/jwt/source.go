@@ -141,7 +141,7 @@ func (s *Source) verify(ctx context.Context, with *ring, token string) (*ring, c
 	if len(keys) == 0 {
 		return nil, claims{}, errKey
 	}
-	method := algorithms[h.alg].method
+	method := algorithmOf(h.alg).method
 	if !slices.ContainsFunc(keys, func(k *key) bool { return method.Verify(p.signed, p.signature, k.value) == nil }) {
 		return nil, claims{}, errSignature
 	}

@@ -43,7 +43,7 @@ func proves(t *testing.T, s *Source, r *identity.Request, name, plan string) {
 }
 
 func TestEveryAlgorithmProvesItsUser(t *testing.T) {
-	for _, alg := range names() {
+	for _, alg := range Algorithms() {
 		t.Run(alg, func(t *testing.T) {
 			var s *Source
 			if alg == "HS256" {

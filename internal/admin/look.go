@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/comporta/comporta"
+	"github.com/comporta/comporta/internal/explain"
 	"github.com/comporta/comporta/internal/telemetry"
 	"github.com/comporta/comporta/policy"
 )
@@ -68,7 +69,7 @@ func limitOf(a *policy.Applied) Limit {
 	l, d := a.Rule.Limit(), &a.Decision
 	told := Limit{
 		Name: a.Limit.Name, Numbers: l.String(), From: a.From, Algorithm: l.Algorithm.String(),
-		Enforced: !a.Lenient, Unlimited: l.Unlimited, Passes: d.Allowed, Blocked: a.Blocked, RetryAfter: seconds(d.RetryAfter),
+		Enforced: !a.Lenient, Unlimited: l.Unlimited, Passes: d.Allowed, Blocked: a.Blocked, RetryAfter: explain.Seconds(d.RetryAfter),
 	}
 	if !l.Unlimited {
 		told.Full, told.Remaining = a.Rule.Full(), d.Remaining
@@ -76,15 +77,6 @@ func limitOf(a *policy.Applied) Limit {
 		told.MoreAfter, told.FullAfter = d.ResetAfter.Seconds(), d.FullAfter.Seconds()
 	}
 	return told
-}
-
-// seconds are those of a duration; nil is never.
-func seconds(d time.Duration) *float64 {
-	if d == comporta.Never {
-		return nil
-	}
-	s := d.Seconds()
-	return &s
 }
 
 // A Top is a ranking of clients over the last minutes.

@@ -127,7 +127,7 @@ func answer(v *policy.Verdict) Answer {
 		a.Status, a.Why = v.Refused.Status, v.Refused.Detail
 	case !v.Allowed:
 		a.Status = http.StatusTooManyRequests
-		a.RetryAfter = seconds(v.RetryAfter)
+		a.RetryAfter = Seconds(v.RetryAfter)
 		var names []string
 		for i := range v.Applied {
 			if d := &v.Applied[i]; d.Denies() {
@@ -142,8 +142,8 @@ func answer(v *policy.Verdict) Answer {
 	return a
 }
 
-// seconds are those of a duration; nil is never.
-func seconds(d time.Duration) *float64 {
+// Seconds are those of a duration; nil is never.
+func Seconds(d time.Duration) *float64 {
 	if d == comporta.Never {
 		return nil
 	}
@@ -166,7 +166,7 @@ func part(a *policy.Applied) *Part {
 	p.Full, p.Remaining = d.Limit, d.Remaining
 	p.MoreAfter, p.FullAfter = d.ResetAfter.Seconds(), d.FullAfter.Seconds()
 	if !d.Allowed {
-		p.RetryAfter = seconds(d.RetryAfter)
+		p.RetryAfter = Seconds(d.RetryAfter)
 	}
 	return p
 }

@@ -121,7 +121,7 @@ func request(engine *policy.Engine, r *http.Request, body []byte, peer netip.Add
 		return nil, fmt.Errorf("the gateway answers 400: %w", err)
 	}
 	q := &identity.Request{
-		Method: r.Method, Host: hostOf(r.Host), Path: decoded, Query: r.URL.RawQuery, Header: r.Header, Peer: peer,
+		Method: r.Method, Host: identity.Host(r.Host), Path: decoded, Query: r.URL.RawQuery, Header: r.Header, Peer: peer,
 	}
 	if len(body) > 0 {
 		q.Body = func(_ context.Context, most int) ([]byte, bool, error) {
@@ -129,12 +129,4 @@ func request(engine *policy.Engine, r *http.Request, body []byte, peer netip.Add
 		}
 	}
 	return q, nil
-}
-
-// hostOf is a Host field without its port.
-func hostOf(host string) string {
-	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.Contains(host[i:], "]") {
-		return host[:i]
-	}
-	return host
 }

@@ -65,27 +65,16 @@ func headersOf(p *policy.Policy, address *identity.Address) []string {
 	if p.Marks != nil && p.Marks.Header != "" {
 		names = append(names, p.Marks.Header)
 	}
-	note := func(s identity.Source) {
-		identity.Has(s, func(s identity.Source) bool {
-			switch s := s.(type) {
-			case identity.Header:
-				names = append(names, s.Name())
-			case *identity.ProxyHeader:
-				names = append(names, s.Names()...)
-			case interface{ HeaderName() string }: // of API keys and tokens
-				names = append(names, s.HeaderName())
-			}
-			return false
-		})
-	}
-	for _, l := range p.Limits {
-		note(l.Per)
-	}
-	for _, listed := range [][]policy.Listed{p.Allow, p.Deny} {
-		for i := range listed {
-			note(listed[i].Source)
+	p.EachSource(func(s identity.Source) {
+		switch s := s.(type) {
+		case identity.Header:
+			names = append(names, s.Name())
+		case *identity.ProxyHeader:
+			names = append(names, s.Names()...)
+		case interface{ HeaderName() string }: // of API keys and tokens
+			names = append(names, s.HeaderName())
 		}
-	}
+	})
 	return names
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"strings"
@@ -61,15 +60,10 @@ func problem(u *url.URL) error {
 		return errors.New("the URL of the API keys has a fragment (#), which servers are not sent: leave it out")
 	case u.Query().Has(parameter):
 		return errors.New("the URL of the API keys has sha256 in its query, which is where the key is asked for: leave it out")
-	case u.Scheme == "https" || u.Scheme == "http" && loopback(u.Hostname()):
+	case u.Scheme == "https" || u.Scheme == "http" && identity.IsLoopback(u.Hostname()):
 		return nil
 	}
 	return errors.New("the URL of the API keys is not https: who can change the answer on its way can make every key good (http is for the loopback alone)")
-}
-
-func loopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
 func client(transport http.RoundTripper) *http.Client {
