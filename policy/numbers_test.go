@@ -353,3 +353,19 @@ func TestAnEstimateOverAllBounds(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// A body that is no JSON is not waited for: the estimate is the default.
+func TestAnEstimateWaitsForNoStream(t *testing.T) {
+	l := limit(t, "tokens", "9000/min", func(l *policy.Limit) {
+		l.Estimate = &policy.Estimate{RequestJSON: "max_tokens", Default: 5, ResponseHeader: "X-Cost"}
+	})
+	h := open(t, limits(l))
+	r := request("POST", "/", "203.0.113.7", "Content-Type", "application/grpc")
+	r.Body = func(context.Context, int) ([]byte, bool, error) {
+		t.Error("the body was read")
+		return nil, true, nil
+	}
+	if v := h.check(r); !v.Allowed || v.Applied[0].Cost != 5 {
+		t.Errorf("%+v", v)
+	}
+}
