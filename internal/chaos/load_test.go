@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,6 +22,7 @@ type answer struct {
 	status int    // 0: none came
 	store  string // Comporta-Store
 	later  string // Retry-After
+	lost   int    // how often it was sent and the answer never came
 	err    error
 }
 
@@ -65,6 +67,15 @@ func (all answers) count(status int) (n int) {
 	return n
 }
 
+// lost is how often an answer to one of them did not come: nobody knows whether
+// a unit was spent for it.
+func (all answers) lost() (n int) {
+	for _, a := range all {
+		n += a.lost
+	}
+	return n
+}
+
 // passed is how many did, by client.
 func (all answers) passed() map[string]int {
 	n := map[string]int{}
@@ -104,7 +115,8 @@ next:
 	}
 }
 
-// do asks once.
+// do asks once. Where a connection that was used before ends without an answer,
+// net/http sends the request again by itself.
 func (f *fleet) do(q ask) answer {
 	if q.at == "" {
 		q.at = f.url
@@ -118,6 +130,10 @@ func (f *fleet) do(q ask) answer {
 	if q.tenant != "" {
 		r.Header.Set("X-Tenant", q.tenant)
 	}
+	var sent atomic.Int64
+	r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { sent.Add(1) },
+	}))
 	res, err := f.client.Do(r)
 	if err == nil {
 		a.status, a.store, a.later = res.StatusCode, res.Header.Get("Comporta-Store"), res.Header.Get("Retry-After")
@@ -126,6 +142,10 @@ func (f *fleet) do(q ask) answer {
 		f.answered.Add(1)
 	}
 	a.took, a.err = time.Since(a.begun), err
+	a.lost = max(int(sent.Load())-1, 0)
+	if a.status == http.StatusBadGateway {
+		a.lost++
+	}
 	return a
 }
 
