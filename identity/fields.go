@@ -80,6 +80,7 @@ var (
 	errTwice = wrong("A field that may be there once is there twice.")
 	errShape = wrong("A field that has to be one text is a list or an object.")
 	errUTF8  = wrong("What was sent is not in UTF-8.")
+	errTold  = wrong("The form names another charset than UTF-8.")
 	errForm  = wrong("The form or the query string is malformed.")
 	errParts = wrong("The multipart form is malformed.")
 	errJSON  = wrong("The body is not valid JSON.")

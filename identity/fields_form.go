@@ -49,6 +49,8 @@ func (f *field) inPairs(text string, all bool, found *finding) error {
 				return errForm
 			case !utf8.ValidString(key) || !utf8.ValidString(value):
 				return errUTF8
+			case all && tellsCharset(key, value):
+				return errTold
 			case within:
 				return errShape
 			case is:
@@ -59,6 +61,16 @@ func (f *field) inPairs(text string, all bool, found *finding) error {
 		}
 	}
 	return nil
+}
+
+// tellsCharset says whether a field of a form has some readers take the others for
+// another charset than UTF-8 (RFC 7578, section 4.6).
+func tellsCharset(key, value string) bool {
+	if !strings.EqualFold(key, "_charset_") {
+		return false
+	}
+	value = strings.ToLower(strings.TrimSpace(value))
+	return value != "" && value != "utf-8" && value != "utf8"
 }
 
 // isKey says whether a key of a form is the field to some reader, or a part of it,

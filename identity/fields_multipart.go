@@ -53,6 +53,8 @@ func (f *field) inPart(part string, found *finding) error {
 		}
 	}
 	switch {
+	case tellsCharset(said.name, value):
+		return errTold
 	case within:
 		return errShape
 	case !is:

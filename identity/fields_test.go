@@ -65,6 +65,11 @@ func TestFieldsOfForms(t *testing.T) {
 		{formType, "\ufeffusername=alice", "400"},
 		{formType, `{"username":"alice","x":"&username=bob"}`, "400"},
 		{formType, "\r\n " + `[{"username":"alice"},"&username=bob"]`, "400"},
+		// A charset for all of the form.
+		{formType, "_charset_=UTF-8&username=alice", "alice"},
+		{formType, "_charset_=&username=alice", "alice"},
+		{formType, "_charset_=utf-7&username=%2BAGEAbABpAGMAZQ-", "400"},
+		{formType, "username=alice&%5FCharset_=utf-16", "400"},
 	})
 	finds(t, claimed(t, "userid", identity.ClaimedOptions{}), []found{
 		{formType, "userid=alice&USERID=bob", "400"},
@@ -215,6 +220,10 @@ func TestFieldsOfMultipartForms(t *testing.T) {
 		{partType, parts(named("x")+"\r\nContent-Type: multipart/mixed; boundary=b", "--b--"), "400"},
 		{partType, parts(named("username"), "al\xffice"), "400"},
 		{partType, parts(named("username"), "al\x00ice"), "400"},
+		{partType, parts(named("_charset_"), " utf-8", named("username"), "alice"), "alice"},
+		{partType, parts(named("_charset_"), "", named("username"), "alice"), "alice"},
+		{partType, parts(named("_charset_"), "utf-7", named("username"), "+AGEAbABpAGMAZQ-"), "400"},
+		{partType, parts(named("username"), "alice", named("_Charset_"), "ibm037"), "400"},
 		// Parts that some readers do not see, or see more of.
 		{partType, `{"username":"bob"}` + "\r\n" + alice, "400"},
 		{partType, "\r\n" + alice, "400"},
