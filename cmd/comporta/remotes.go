@@ -34,6 +34,24 @@ func (s *setup) remotes() (all []*remote) {
 	return all
 }
 
+// failing are those that could not be asked last.
+func (s *setup) failing() (of []string) {
+	for _, r := range s.remotes() {
+		if r.problem() != nil {
+			of = append(of, r.of)
+		}
+	}
+	return of
+}
+
+// failedLookups is how many look-ups of API keys have failed since the start.
+func (s *setup) failedLookups() uint64 {
+	if c, is := s.ring.(*identity.Cached); is {
+		return s.failed + c.Stats().Failed
+	}
+	return s.failed
+}
+
 // watch tells the log, until the context ends, when one of them cannot be asked any
 // more, and when it can again.
 func watch(ctx context.Context, all []*remote, log *slog.Logger) {

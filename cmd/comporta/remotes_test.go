@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -58,4 +61,62 @@ func TestSourcesThatFailAreTold(t *testing.T) {
 		stop()
 		<-ended
 	})
+}
+
+// Look-ups that fail are counted for as long as the process lives, and /readyz tells
+// of the source until it answers, or another one does.
+func TestLookupsThatFailAreCounted(t *testing.T) {
+	const policy = "identities: {api_key: {header: X-API-Key, keys: {url: %q}}}\nlimits:\n  - {name: a, per: [api_key, address], limit: 100/h}\n"
+	source := func(status int, answer string) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			fmt.Fprint(w, answer)
+		}))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	down := source(500, "")
+	s := serveFile(t, fmt.Sprintf(policy, down))
+	tells := func(failures int, readyz string) {
+		t.Helper()
+		_, metrics := fetch(t, s.metrics+"/metrics")
+		if line := fmt.Sprintf("\ncomporta_credential_lookup_failures_total{source=\"api_key\"} %d\n", failures); !strings.Contains(metrics, line) {
+			t.Errorf("the metrics lack %s", line)
+		}
+		if res, text := fetch(t, s.metrics+"/readyz"); res.StatusCode != http.StatusOK || text != readyz {
+			t.Errorf("%d %q, want %q", res.StatusCode, text, readyz)
+		}
+	}
+	show := func(key string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-API-Key", key)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+	}
+	const trouble = "ready\ncredentials: API keys cannot be asked for; the log says why\n"
+	tells(0, "ready\n")
+	show("a-long-key-of-acme-1234")
+	show("a-long-key-of-beta-1234")
+	tells(2, trouble)
+
+	up := upstreamIn(t, s.file)
+	s.write(t, up, fmt.Sprintf(policy+"  - {name: b, per: address, limit: 100/h}\n", down))
+	s.await(t, "the policy was reloaded", 1)
+	tells(2, trouble) // the source is the same
+
+	s.write(t, up, fmt.Sprintf(policy, source(200, `{"id": "acme"}`)))
+	s.await(t, "the policy was reloaded", 2)
+	show("a-long-key-of-acme-1234")
+	tells(2, "ready\n")
+
+	s.write(t, up, "limits:\n  - {name: a, per: address, limit: 100/h}\n")
+	s.await(t, "the policy was reloaded", 3)
+	tells(2, "ready\n")
 }

@@ -138,11 +138,13 @@ func (c *serveCmd) build(ctx context.Context, cfg *config.Config, sum string, st
 	}
 	counter := telemetry.New(telemetry.Options{
 		Engine: first.engine, Store: d.counts.stats, Shared: d.counts.shared, Log: d.log, Version: version(), Top: ranked,
+		FailedLookups: func() uint64 { return d.reloader.inForce.Load().failedLookups() },
 	})
 	options := gateway.Options{
 		InForce:    first.inForce(),
 		Telemetry:  counter,
 		Shared:     d.counts.shared,
+		Failing:    func() []string { return d.reloader.inForce.Load().failing() },
 		Log:        d.log,
 		DrainDelay: c.DrainDelay,
 	}

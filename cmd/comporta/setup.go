@@ -21,6 +21,7 @@ type setup struct {
 	engine *policy.Engine
 	self   *gateway.SelfService // nil where clients are told nothing
 	ring   identity.Keyring     // that is asked for API keys; nil where a file holds them, or there are none
+	failed uint64               // look-ups of API keys that rings before it made in vain
 	beside []besides
 	stop   func() // ends what runs for it
 }
@@ -38,6 +39,9 @@ type besides struct {
 // it came to.
 func prepare(ctx context.Context, cfg *config.Config, sum string, counts *backend, before *setup, log *slog.Logger) (*setup, error) {
 	s := &setup{cfg: cfg, sum: sum, stop: func() {}}
+	if before != nil {
+		s.failed = before.failedLookups()
+	}
 	if err := counts.secret.give(ctx, cfg); err != nil {
 		return s, err
 	}
@@ -93,7 +97,7 @@ func (s *setup) findKeys(counts *backend, before *setup, log *slog.Logger) error
 		s.follow(k.File, load)
 		return loadKeys(s.cfg, log)
 	case before != nil && before.ring != nil && reflect.DeepEqual(before.cfg.Keyring, k):
-		s.ring = before.ring // with all that it remembers
+		s.ring, s.failed = before.ring, before.failed // with all that it remembers
 	default:
 		lookup, err := lookupOf(k, counts)
 		if err != nil {

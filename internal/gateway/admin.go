@@ -59,6 +59,11 @@ func (g *Gateway) ready() (status int, text string) {
 				s.Since.UTC().Format(time.RFC3339), g.reign.Load().Engine.OnError(), s.Cause)
 		}
 	}
+	if g.o.Failing != nil {
+		if failing := g.o.Failing(); len(failing) > 0 {
+			text += fmt.Sprintf("credentials: %s cannot be asked for; the log says why\n", strings.Join(failing, ", "))
+		}
+	}
 	return http.StatusOK, text + g.configLine()
 }
 

@@ -23,6 +23,9 @@ type Options struct {
 	// Shared tells how the store that instances share is, for /readyz; nil where
 	// there is none.
 	Shared func() telemetry.SharedStats
+	// Failing tells, for /readyz, what of others' that credentials are verified by
+	// cannot be asked for now; nil where nothing is.
+	Failing func() []string
 	// Log hears of starts, stops and failures; nil drops them.
 	Log *slog.Logger
 	// Access gets one record for each request; nil keeps no access log.

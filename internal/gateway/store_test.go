@@ -102,3 +102,15 @@ func TestReadinessTellsOfTheStore(t *testing.T) {
 		t.Errorf("%s %q", r.Status, text)
 	}
 }
+
+func TestReadinessTellsOfCredentials(t *testing.T) {
+	for want, failing := range map[string][]string{
+		"ready\n": nil,
+		"ready\ncredentials: API keys, keys of tokens cannot be asked for; the log says why\n": {"API keys", "keys of tokens"},
+	} {
+		h := serve(t, api(t, hello), generous, nil, func(o *Options) { o.Failing = func() []string { return failing } })
+		if r, text := get(t, client(t), h.metrics+"/readyz"); r.StatusCode != http.StatusOK || text != want {
+			t.Errorf("%s %q, want %q", r.Status, text, want)
+		}
+	}
+}

@@ -1,6 +1,10 @@
 package telemetry
 
-import "github.com/comporta/comporta/identity"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/comporta/comporta/identity"
+)
 
 // credential is a kind of what clients show to say who they are, from a fixed list.
 type credential uint8
@@ -23,4 +27,13 @@ func credentialOf(s identity.Source) credential {
 		return user
 	}
 	return header
+}
+
+// newLookupCounter asks for the number when metrics are asked for.
+func newLookupCounter(failed func() uint64) prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name:        "comporta_credential_lookup_failures_total",
+		Help:        "Look-ups of credentials at a source elsewhere that failed.",
+		ConstLabels: prometheus.Labels{"source": credentialNames[apiKey]},
+	}, func() float64 { return float64(failed()) })
 }

@@ -23,6 +23,9 @@ type Options struct {
 	// Shared tells how the store that instances share is, when metrics are asked
 	// for; nil where there is none.
 	Shared func() SharedStats
+	// FailedLookups tells how many look-ups of API keys have failed since the start,
+	// when metrics are asked for; nil tells nothing.
+	FailedLookups func() uint64
 	// Log hears the warnings; nil drops them.
 	Log *slog.Logger
 	// Version is the program's, for comporta_build_info.
@@ -153,6 +156,9 @@ func New(o Options) *Telemetry {
 	unproved := t.counters("comporta_credentials_failed_total", "Credentials that were shown and prove nothing.", "source")
 	for i := range t.unproved {
 		t.unproved[i] = unproved.WithLabelValues(credentialNames[i])
+	}
+	if o.FailedLookups != nil {
+		t.registry.MustRegister(newLookupCounter(o.FailedLookups))
 	}
 	if o.Store != nil {
 		t.registry.MustRegister(newStoreCollector(o.Store))
