@@ -149,11 +149,13 @@ func (r *reloader) replace(ctx context.Context, sum string) error {
 		next.stop()
 		return err
 	}
+	restart = append(restart, keepFixed(before.cfg, cfg)...)
+	r.gateway.Waiting(restart)
 	r.inForce.Store(next)
 	before.stop()
 	r.telemetry.Reloaded(true)
 	r.log.Info("the policy was reloaded", "hash", short(sum), "before", short(before.sum))
-	if restart = append(restart, keepFixed(before.cfg, cfg)...); len(restart) > 0 {
+	if len(restart) > 0 {
 		r.log.Warn("restart to apply: some words cannot change while the gateway runs", "words", strings.Join(restart, ", "))
 	}
 	tellWarnings(r.log, cfg.Warnings, before.cfg.Warnings)

@@ -171,6 +171,37 @@ func TestWhatCannotChangeIsTold(t *testing.T) {
 	}
 	s.ask(t)
 	s.await(t, "no file has changed", 1)
+	s.waits(t, "ready\nrestart to apply: store\n", 1)
+
+	s.write(t, up, "limits: wrong\n") // which does not come in force
+	s.await(t, "a changed file cannot be used", 1)
+	if _, ready := fetch(t, s.metrics+"/readyz"); !strings.HasSuffix(ready, "\nrestart to apply: store\n") {
+		t.Errorf("beside a wrong file: %s", ready)
+	}
+
+	s.write(t, up, "store: {memory: {max_keys: 5}}\nsecret_file: other.secret\nlimits:\n  - {name: a, per: address, limit: 300/h}\n")
+	s.await(t, "the policy was reloaded", 2)
+	s.waits(t, "ready\nrestart to apply: store, secret_file\n", 2)
+
+	s.write(t, up, "limits:\n  - {name: a, per: address, limit: 300/h}\n")
+	s.await(t, "the policy was reloaded", 3)
+	s.waits(t, "ready\n", 0)
+}
+
+// waits awaits what /readyz tells of words that take a restart to apply, and checks
+// their number.
+func (s *fileServed) waits(t *testing.T, readyz string, words int) {
+	t.Helper()
+	redistest.Until(t, 20*time.Second, func() error {
+		if _, ready := fetch(t, s.metrics+"/readyz"); ready != readyz {
+			return fmt.Errorf("%q, want %q", ready, readyz)
+		}
+		return nil
+	})
+	_, metrics := fetch(t, s.metrics+"/metrics")
+	if line := fmt.Sprintf("\ncomporta_config_waiting_words %d\n", words); !strings.Contains(metrics, line) {
+		t.Errorf("the metrics lack %s", line)
+	}
 }
 
 // ask sends SIGHUP, for which the gateway listens by now.

@@ -64,21 +64,25 @@ func (g *Gateway) ready() (status int, text string) {
 			text += fmt.Sprintf("credentials: %s cannot be asked for; the log says why\n", strings.Join(failing, ", "))
 		}
 	}
-	return http.StatusOK, text + g.configLine()
+	return http.StatusOK, text + g.configLines()
 }
 
-// configLine says which files are not in force as they are.
-func (g *Gateway) configLine() string {
+// configLines say which files are not in force as they are, and which words of the
+// policy in force are not.
+func (g *Gateway) configLines() (text string) {
 	g.troubled.Lock()
 	defer g.troubled.Unlock()
-	if len(g.troubles) == 0 {
-		return ""
+	if len(g.troubles) > 0 {
+		var why []string
+		for _, file := range slices.Sorted(maps.Keys(g.troubles)) {
+			why = append(why, g.troubles[file])
+		}
+		text = fmt.Sprintf("config: %s; %s stays in force\n", strings.Join(why, "; "), cmp.Or(g.reign.Load().Hash, "what was before"))
 	}
-	var why []string
-	for _, file := range slices.Sorted(maps.Keys(g.troubles)) {
-		why = append(why, g.troubles[file])
+	if len(g.waiting) > 0 {
+		text += fmt.Sprintf("restart to apply: %s\n", strings.Join(g.waiting, ", "))
 	}
-	return fmt.Sprintf("config: %s; %s stays in force\n", strings.Join(why, "; "), cmp.Or(g.reign.Load().Hash, "what was before"))
+	return text
 }
 
 func say(w http.ResponseWriter, status int, text string) {

@@ -51,6 +51,7 @@ type Gateway struct {
 
 	troubled sync.Mutex
 	troubles map[string]string // why files are not in force as they are, by their names
+	waiting  []string          // words that a restart would put in force
 }
 
 // New listens on the gateway's addresses. Its errors are sentences for whoever

@@ -129,3 +129,12 @@ func (g *Gateway) Trouble(file, why string) {
 	}
 	g.o.Telemetry.Current(len(g.troubles) == 0)
 }
+
+// Waiting notes the words of the policy in force that take a restart to apply, in
+// place of those noted before: /readyz names them until there are none.
+func (g *Gateway) Waiting(words []string) {
+	g.troubled.Lock()
+	defer g.troubled.Unlock()
+	g.waiting = words
+	g.o.Telemetry.Waiting(len(words))
+}

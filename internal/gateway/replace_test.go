@@ -198,3 +198,24 @@ func TestTroubleIsToldUntilItIsOver(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 }
+
+func TestWordsThatWaitAreToldOf(t *testing.T) {
+	h := serve(t, api(t, hello), generous, nil)
+	tells := func(readyz string, words int) {
+		t.Helper()
+		if res, text := get(t, client(t), h.metrics+"/readyz"); res.StatusCode != 200 || text != readyz {
+			t.Errorf("%d %q, want %q", res.StatusCode, text, readyz)
+		}
+		if _, metrics := get(t, client(t), h.metrics+"/metrics"); !strings.Contains(metrics, fmt.Sprintf("\ncomporta_config_waiting_words %d\n", words)) {
+			t.Errorf("the metrics do not tell of %d words", words)
+		}
+	}
+	tells("ready\n", 0)
+	h.Waiting([]string{"server.listen", "store"})
+	tells("ready\nrestart to apply: server.listen, store\n", 2)
+	h.Trouble("a.yaml", "a.yaml is wrong")
+	tells("ready\nconfig: a.yaml is wrong; what was before stays in force\nrestart to apply: server.listen, store\n", 2)
+	h.Trouble("a.yaml", "")
+	h.Waiting(nil)
+	tells("ready\n", 0)
+}

@@ -7,6 +7,7 @@ type config struct {
 	info            *prometheus.GaugeVec
 	applied, failed prometheus.Counter
 	successful      prometheus.Gauge
+	waiting         prometheus.Gauge
 }
 
 func (t *Telemetry) newConfig() config {
@@ -18,6 +19,7 @@ func (t *Telemetry) newConfig() config {
 	c := config{
 		info: info, applied: reloads.WithLabelValues("applied"), failed: reloads.WithLabelValues("failed"),
 		successful: t.gauge("comporta_config_last_reload_successful", "Whether all files are in force as they are: 1 or 0.", nil),
+		waiting:    t.gauge("comporta_config_waiting_words", "Words of the policy file in force that take a restart to apply.", nil),
 	}
 	c.successful.Set(1)
 	return c
@@ -48,3 +50,6 @@ func (t *Telemetry) Current(current bool) {
 		t.config.successful.Set(0)
 	}
 }
+
+// Waiting says how many words of the policy take a restart to apply.
+func (t *Telemetry) Waiting(words int) { t.config.waiting.Set(float64(words)) }
