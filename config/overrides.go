@@ -108,15 +108,23 @@ func (r *reader) lastDay(n *node) (string, time.Time) {
 	return said, startOf(day.AddDate(0, 0, 1), zone)
 }
 
-// startOf is the first instant of a day in a zone: where the clocks skip midnight,
-// the one after.
+// startOf is the first instant at which the clocks of a zone show a day's midnight,
+// or, where they skip it, the first after.
 func startOf(day time.Time, zone *time.Location) time.Time {
 	year, month, date := day.Date()
-	start := time.Date(year, month, date, 0, 0, 0, 0, zone)
-	if start.Day() != date {
-		_, start = start.ZoneBounds()
+	midnight := time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
+	for since := midnight.Add(-36 * time.Hour).In(zone); ; { // no clock is so far ahead
+		_, offset := since.Zone()
+		_, change := since.ZoneBounds()
+		start := midnight.Add(-time.Duration(offset) * time.Second).In(zone)
+		switch {
+		case start.Before(since): // skipped
+			return since
+		case change.IsZero() || start.Before(change):
+			return start
+		}
+		since = change
 	}
-	return start
 }
 
 // counted wants each limit of an override to count that client by itself.

@@ -23,13 +23,17 @@ overrides: [{who: {address: 192.0.2.0/24}, limits: {a: 5/s}, through: %s, reason
 		{"UTC", "2028-02-28", "2028-02-29T00:00:00Z"},
 		{"UTC", "2026-12-31", "2027-01-01T00:00:00Z"},
 		{"America/Sao_Paulo", "2027-01-31", "2027-02-01T03:00:00Z"},
-		{"Europe/Paris", "2027-03-28", "2027-03-28T22:00:00Z"},       // a day of 23 hours
-		{"Europe/Paris", "2027-10-31", "2027-10-31T23:00:00Z"},       // and one of 25
-		{"America/Sao_Paulo", "2018-11-03", "2018-11-04T03:00:00Z"},  // the next day begins at 01:00
-		{"Pacific/Apia", "2011-12-29", "2011-12-30T10:00:00Z"},       // the next day never was
-		{"Pacific/Kiritimati", "2027-01-31", "2027-01-31T10:00:00Z"}, // 14 hours ahead
-		{"America/New_York", "2026-11-01", "2026-11-02T05:00:00Z"},   // clocks back on that day
-		{"Asia/Beirut", "2027-03-27", "2027-03-27T22:00:00Z"},        // midnight is skipped
+		{"Europe/Paris", "2027-03-28", "2027-03-28T22:00:00Z"},        // a day of 23 hours
+		{"Europe/Paris", "2027-10-31", "2027-10-31T23:00:00Z"},        // and one of 25
+		{"America/Sao_Paulo", "2018-11-03", "2018-11-04T03:00:00Z"},   // the next day begins at 01:00
+		{"Pacific/Apia", "2011-12-29", "2011-12-30T10:00:00Z"},        // the next day never was
+		{"Pacific/Kiritimati", "2027-01-31", "2027-01-31T10:00:00Z"},  // 14 hours ahead
+		{"America/New_York", "2026-11-01", "2026-11-02T05:00:00Z"},    // clocks back on that day
+		{"Asia/Beirut", "2027-03-27", "2027-03-27T22:00:00Z"},         // midnight is skipped
+		{"Asia/Amman", "2021-10-28", "2021-10-28T21:00:00Z"},          // the next day's midnight comes twice
+		{"America/Havana", "2026-10-31", "2026-11-01T04:00:00Z"},      // and so it does here
+		{"Africa/Cairo", "2026-10-29", "2026-10-29T22:00:00Z"},        // the day's last hour comes twice
+		{"Australia/Lord_Howe", "2027-04-04", "2027-04-04T13:30:00Z"}, // clocks back by half an hour
 	} {
 		until, err := time.Parse(time.RFC3339, c.until)
 		if err != nil {
