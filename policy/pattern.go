@@ -78,6 +78,9 @@ func (p *Pattern) parse() error {
 	return p.parsePath(rest[slash:])
 }
 
+// methods are those that a pattern most likely means where one stands for a host.
+var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"}
+
 func checkMethod(m string) error {
 	switch {
 	case m == "":
@@ -105,6 +108,10 @@ func (p *Pattern) parseHost(host string) error {
 		return fmt.Errorf("the host %q has a wildcard: only paths have them", host)
 	case strings.ContainsAny(host, " \t"):
 		return fmt.Errorf("%q before the path is neither one method nor a host", host)
+	case slices.Contains(methods, host):
+		return fmt.Errorf("a method without a blank behind it: write %s and the path, as GET /search", host)
+	case strings.Contains(host, "*"):
+		return fmt.Errorf("the host %q has a *, and no host's name has one: write a pattern for each host", host)
 	case strings.Contains(host, ":") && !strings.HasSuffix(host, "]"):
 		return fmt.Errorf("the host %q has a port: ports are not looked at, leave it out", host)
 	}
@@ -175,6 +182,8 @@ func parseSegment(piece string, last bool) (segment, error) {
 func parseLiteral(piece string) (segment, error) {
 	text, err := url.PathUnescape(piece)
 	switch {
+	case strings.Contains(piece, "*"):
+		return segment{}, fmt.Errorf("segment %q: a * stands for nothing but itself: write {id} for any segment, a slash at the end for all below, or %%2A for the sign", piece)
 	case err != nil:
 		return segment{}, fmt.Errorf("segment %q: a %% is followed by two hexadecimal digits; write %%25 for the sign itself", piece)
 	case text == "." || text == "..":

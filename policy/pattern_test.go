@@ -34,6 +34,8 @@ func TestParsePatternSaysWhatIsWrong(t *testing.T) {
 		"/{}": "without a name", "/{...}": "without a name", "/{1d}": "a letter first", "/{a-b}": "a letter first", "/{a.b}": "a letter first",
 		"/{$}/": "stands at the end only", "/{$}/a": "stands at the end only", "/{all...}/": "stands at the end only",
 		"/{id}/{id}": `two wildcards are named "id"`, "/{id}/{id...}": `two wildcards are named "id"`,
+		"GET/a": "write GET and the path", "POST/": "write POST and the path", "*.example.com/": "no host's name has one",
+		"/*": "%2A for the sign", "/api/**": "a slash at the end for all below", "GET /a*": "write {id} for any segment", "/a/*/b": "write {id} for any segment",
 	} {
 		p, err := policy.ParsePattern(text)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), `pattern "`) {
@@ -74,6 +76,8 @@ func TestPatternsMatch(t *testing.T) {
 		{"/a/{all...}", "GET", "", "/a", false},
 		{"/a/{all...}", "GET", "", "/a/b/c/", true},
 		{"/caf%C3%A9", "GET", "", "/café", true},
+		{"/%2A", "GET", "", "/*", true},
+		{"get/", "GET", "get", "/", true},
 		{"/café", "GET", "", "/café", true},
 		{"example.com/", "GET", "example.com", "/a", true},
 		{"example.com/", "GET", "EXAMPLE.com.", "/a", true},
