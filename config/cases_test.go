@@ -103,6 +103,62 @@ func TestTrustedProxiesAreAllUnderstoodOrNone(t *testing.T) {
 	}
 }
 
+// What a database of zones holds beside the IANA names is another zone on each
+// machine, or on some none.
+func TestZonesAreTheSameOnEachMachine(t *testing.T) {
+	for _, zone := range []string{"Local", "localtime", "posixrules", "posix/Europe/Paris", "right/Europe/Paris", "europe/Paris2", "PST", "GMT+2", `"+02:00"`, "../UTC"} {
+		if _, err := Parse("x.yaml", []byte("time_zone: "+zone+"\nlimits: []\n")); err == nil || !strings.Contains(err.Error(), "unknown time zone") {
+			t.Errorf("%s: %v", zone, err)
+		}
+	}
+	for _, zone := range []string{"UTC", "EST", "Etc/GMT+2", "Asia/Kathmandu", "Australia/Lord_Howe", "America/Argentina/Ushuaia"} {
+		if _, err := Parse("x.yaml", []byte("time_zone: "+zone+"\nlimits: []\n")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Quotes around text never hurt; around a number they make it text.
+func TestQuotesAroundTextNeverHurt(t *testing.T) {
+	for text, want := range map[string]bool{
+		`server: {max_body_bytes: "16KiB"}`: true, `server: {max_body_bytes: "16"}`: false, `server: {max_body_bytes: "16KB"}`: false,
+		`limits: [{name: a, per: address, limit: "5/s", charge: "failures", failure: {status: ["4xx", '5xx']}}]`: true,
+		`limits: [{name: a, per: address, limit: 5/s, charge: failures, failure: {status: "401"}}]`:              false,
+		`limits: [{name: a, per: address, quota: "5/day", starts_at: "06:00", warn_at: "80%", block: "10m"}]`:    true,
+	} {
+		if _, err := Parse("x.yaml", []byte(text)); (err == nil) != want {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestMethodsThatLookLikeOthersAreWarnedOf(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"POTS /login": "did you mean POST?", "GETT /": "did you mean GET?", "DELTE /a": "did you mean DELETE?",
+		"POST /login": "", "PURGE /": "", "PROPFIND /": "", "/": "", "GET /": "",
+	} {
+		for _, word := range []string{"match: ", "except: ", "cost: {"} {
+			said := word + pattern
+			if strings.HasSuffix(word, "{") {
+				said += ": 2}"
+			}
+			c, err := Parse("x.yaml", one("5/s, "+said))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, w := range c.Warnings {
+				if w.Code == "W-METHOD-RARE" {
+					got = w.Hint
+				}
+			}
+			if got != want {
+				t.Errorf("%s: %q, want %q", said, got, want)
+			}
+		}
+	}
+}
+
 func TestOnePatternCoversAnotherWhereThatIsSure(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

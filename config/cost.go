@@ -210,7 +210,7 @@ func (r *reader) failure(n *node, l *policy.Limit) {
 			continue
 		}
 		switch {
-		case item.kind == text && !item.quoted && goodClass.MatchString(item.text):
+		case item.kind == text && goodClass.MatchString(item.text):
 			l.Failure.Class = append(l.Failure.Class, int(item.text[0]-'0'))
 		case item.kind == number:
 			v, ok := r.whole(item, "status", 100, 599)

@@ -72,6 +72,7 @@ func (c *Config) parseKeys(data []byte, mode fs.FileMode) (*identity.Keys, []Pro
 	k := &keysReader{reader: &reader{config: &Config{Policy: c.Policy}}, of: c, open: mode.Perm()&0o004 != 0,
 		sums: make(map[[sha256.Size]byte]int), plans: make(map[string]planned)}
 	keys := k.file(data)
+	k.unlisted()
 	if len(k.problems) > 0 {
 		k.problems.sort()
 		return nil, nil, k.problems
@@ -265,6 +266,15 @@ func (k *keysReader) plainKey(n *node, key *identity.Key) {
 	if k.open {
 		k.open = false // said once
 		k.warn(n, "W-KEYS-OPEN", "keys stand here, and every user of this machine can read the file", "run chmod 640 on it, or write sha256: instead of key:")
+	}
+}
+
+// unlisted warns of clients that the policy names by an id that no key has.
+func (k *keysReader) unlisted() {
+	for _, n := range k.of.namings {
+		if _, listed := k.plans[n.value]; !listed && n.to.Source == identity.Source(k.of.APIKey) {
+			k.warn(n.at, "W-KEY-UNLISTED", fmt.Sprintf("no key has the id %q", n.value), fmt.Sprintf("list one in %s, or remove what is said of it here", k.of.Keyring.File))
+		}
 	}
 }
 

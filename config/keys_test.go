@@ -100,6 +100,33 @@ func TestKeysAreThoseOfTheFile(t *testing.T) {
 	}
 }
 
+// A name that no key has is told where the policy writes it.
+func TestIDsThatNoKeyHasAreWarnedOf(t *testing.T) {
+	c, err := tuesday.Parse("policy.yaml", []byte(`identities: {api_key: {header: X-API-Key, keys: keys.yaml}}
+allow: [{api_key: acme}, {api_key: monitr}, 192.0.2.1]
+limits: [{name: a, per: [api_key, address], limit: 5/s}]
+overrides:
+  - {who: {api_key: acne}, limits: {a: 6/s}, through: 2027-01-31, reason: test}
+  - {who: {api_key: acme}, limits: {a: 6/s}, through: 2027-01-31, reason: test}
+  - {who: {address: 192.0.2.9}, limits: {a: 6/s}, through: 2027-01-31, reason: test}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, warnings, err := c.parseKeys([]byte("- {id: acme, key: 0123456789abcdef0}\n- {id: monitor, key: b123456789abcdef0}\n"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, w := range warnings {
+		got += fmt.Sprintf("%s:%d:%d %s %s\n", w.File, w.Line, w.Column, w.Code, w.Text)
+	}
+	const want = "policy.yaml:2:36 W-KEY-UNLISTED no key has the id \"monitr\"\npolicy.yaml:5:21 W-KEY-UNLISTED no key has the id \"acne\"\n"
+	if got != want {
+		t.Errorf("warned\n%swant\n%s", got, want)
+	}
+}
+
 // A day is the last one on which a key works, where the file's clocks say so.
 func TestKeysExpireAfterTheirDay(t *testing.T) {
 	c := keyed(t)

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -172,8 +173,15 @@ func (r *reader) pattern(n *node, what string) *policy.Pattern {
 		r.fault(n, what+": "+wrong, hint)
 		return nil
 	}
+	method, _, _ := parts(said)
+	if near := nearest(method, methods); near != "" && !slices.Contains(methods, strings.ToLower(method)) {
+		r.warn(n, "W-METHOD-RARE", fmt.Sprintf("%s: hardly any request has the method %s", what, method), "did you mean "+strings.ToUpper(near)+"?")
+	}
 	return p
 }
+
+// methods are those of nearly all requests, in small letters.
+var methods = []string{"get", "head", "post", "put", "patch", "delete", "options", "connect", "trace"}
 
 // numbers reads what a limit's rule is made of and compiles it; nil where it
 // does not compile.

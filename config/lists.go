@@ -115,23 +115,30 @@ func within(one, other policy.Listed) bool {
 	return other.Source != nil && one.Who.ID == other.Who.ID
 }
 
-// prefix reads a range of addresses, or one. Bits past its length are a problem:
-// nobody knows which of the two is meant.
+// prefix reads a range of addresses, or one.
 func (r *reader) prefix(n *node, what, example string) (netip.Prefix, bool) {
 	said, ok := r.text(n, what, example)
 	if !ok {
 		return netip.Prefix{}, false
 	}
-	p, err := identity.ParsePrefix(said)
+	p, err := parsePrefix(said)
 	if err != nil {
 		wrong, hint := splitHint(err.Error(), "write it like "+example)
 		r.fault(n, what+": "+wrong, hint)
 		return p, false
 	}
-	if written, err := netip.ParsePrefix(said); err == nil && written != written.Masked() {
-		r.fault(n, fmt.Sprintf("%s: %s has bits set past its prefix", what, said),
-			fmt.Sprintf("write %v for the range, or %v for the one address", p, written.Addr().Unmap()))
-		return p, false
-	}
 	return p, true
+}
+
+// parsePrefix is identity.ParsePrefix that wants no bits past the prefix's length:
+// nobody knows which of the two is meant.
+func parsePrefix(said string) (netip.Prefix, error) {
+	p, err := identity.ParsePrefix(said)
+	if err != nil {
+		return p, err
+	}
+	if written, err := netip.ParsePrefix(said); err == nil && written != written.Masked() {
+		return p, fmt.Errorf("%s has bits set past its prefix: write %v for the range, or %v for the one address", said, p, written.Addr().Unmap())
+	}
+	return p, nil
 }

@@ -65,6 +65,33 @@ overrides: [{who: {address: 192.0.2.0/24}, limits: {a: 5/s}, through: %s, reason
 	}
 }
 
+// Whose address is meant is never guessed, and one client has one override.
+func TestAnOverridesAddressIsOneClientOrANetwork(t *testing.T) {
+	const file = "limits: [{name: a, per: address, limit: 1/s}]\noverrides:\n"
+	for _, c := range []struct{ first, second, want string }{
+		{"203.0.113.9/24", "", "bits set past its prefix"},
+		{"2001:db8::1/48", "", "bits set past its prefix"},
+		{"2001:db8::/96", "", "only a part of one client, whose first 64 bits count"},
+		{"10.0.0.1", "10.0.0.1/32", "two overrides"},
+		{"10.0.0.1", "::ffff:10.0.0.1", "two overrides"},
+		{"2001:db8::/64", "2001:db8::2", "two overrides"},
+		{"2001:db8::1/128", "2001:db8::2", "two overrides"},
+		{"10.0.0.1", "10.0.0.0/31", ""},
+		{"2001:db8::/63", "2001:db8::", ""},
+	} {
+		text := file
+		for _, who := range []string{c.first, c.second} {
+			if who != "" {
+				text += fmt.Sprintf("  - {who: {address: %q}, limits: {a: 5/s}, reason: test}\n", who)
+			}
+		}
+		_, err := tuesday.Parse("x.yaml", []byte(text))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s and %s: %v, want %q", c.first, c.second, err, c.want)
+		}
+	}
+}
+
 // What is said to loosen lets through no less in any stretch of time, what is said
 // to tighten no more, and what is said to change nothing the same.
 func TestComparisonsHoldInAnyStretchOfTime(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -144,14 +145,19 @@ func (r *reader) beside(name string) string {
 	return filepath.Join(filepath.Dir(r.config.File), name)
 }
 
-// zone reads an IANA time zone. "Local" is none: it is another on each machine.
+// notZones begin what a database of zones has beside the IANA names: the machine's
+// own zone, another on each; copies, not on every machine; and clocks that count
+// leap seconds, which no calendar does.
+var notZones = regexp.MustCompile(`^(Local$|localtime$|posixrules$|posix/|right/)`)
+
+// zone reads an IANA time zone.
 func (r *reader) zone(n *node) {
 	said, ok := r.text(n, "time_zone", "America/Sao_Paulo")
 	if !ok {
 		return
 	}
 	zone, err := time.LoadLocation(said)
-	if err != nil || said == "Local" {
+	if err != nil || notZones.MatchString(said) {
 		r.fault(n, fmt.Sprintf("unknown time zone %q", said), "write an IANA name, such as Europe/Paris, or UTC")
 		return
 	}

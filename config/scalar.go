@@ -134,7 +134,7 @@ const maxSize = 1 << 40
 
 // size reads bytes: a whole number, or one with KiB, MiB or GiB.
 func (r *reader) size(n *node, what string, most int64) (int64, bool) {
-	if n.kind != text || n.quoted {
+	if n.kind != text || n.quoted && digits(n.text) {
 		return r.whole(n, what, 1, most)
 	}
 	for i, unit := range [...]string{"KiB", "MiB", "GiB"} {

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/textproto"
 	"strings"
 
@@ -18,6 +19,7 @@ const whoForms = "{api_key: acme}, {user: alice}, {address: 203.0.113.9} or {hea
 type naming struct {
 	to    *policy.Listed
 	value string
+	at    *node
 }
 
 // who reads a client into to, which stays where it is: its identity is put there
@@ -55,6 +57,9 @@ func (r *reader) who(n *node, to *policy.Listed) bool {
 	if e, ok := words["from"]; ok && r.header(words["header"].value, e.value) == nil {
 		return false
 	}
+	if kind == "address" {
+		said = r.config.oneClient(said)
+	}
 	s, listed, err := r.config.client(kind, name, said)
 	if s != nil {
 		if s.draft == nil { // what sets it up is wrong, and said to be
@@ -62,7 +67,7 @@ func (r *reader) who(n *node, to *policy.Listed) bool {
 		}
 		listed.Source = s.Source
 		listed.Who, err = nameOf(s.draft, said)
-		r.config.namings = append(r.config.namings, naming{to, said})
+		r.config.namings = append(r.config.namings, naming{to, said, at})
 	}
 	if err != nil {
 		wrong, hint := splitHint(err.Error(), "write it as the limit's identity has it")
@@ -87,9 +92,7 @@ func (c *Config) Who(text string) (policy.Listed, error) {
 			return policy.Listed{}, fmt.Errorf("%s: no value: write %s:NAME=VALUE", kind, kind)
 		}
 	case "address":
-		if p, err := identity.ParsePrefix(value); err == nil && (p.IsSingleIP() || p.Addr().Is6() && p.Bits() == c.addresses.bits) {
-			value = p.Addr().String() // one client, as its identity is written
-		}
+		value = c.oneClient(value)
 	}
 	s, listed, err := c.client(kind, name, value)
 	if err != nil || s == nil {
@@ -97,6 +100,14 @@ func (c *Config) Who(text string) (policy.Listed, error) {
 	}
 	who, err := nameOf(s.Source, value)
 	return policy.Listed{Source: s.Source, Who: who}, err
+}
+
+// oneClient is the address of a network that is one client, and else what it is given.
+func (c *Config) oneClient(address string) string {
+	if p, err := identity.ParsePrefix(address); err == nil && (p.IsSingleIP() || p.Addr().Is6() && p.Bits() == c.addresses.bits) {
+		return p.Addr().String()
+	}
+	return address
 }
 
 // Stored is the client of a stored identity, which is how rankings and logs show
@@ -128,7 +139,10 @@ func (c *Config) client(kind, name, value string) (*source, policy.Listed, error
 		if !strings.Contains(value, "/") {
 			return &source{Source: c.Policy.Address, draft: c.Policy.Address}, policy.Listed{}, nil
 		}
-		p, err := identity.ParsePrefix(value)
+		p, err := parsePrefix(value)
+		if bits := c.addresses.bits; err == nil && p.Addr().Is6() && p.Bits() > bits {
+			err = fmt.Errorf("%s is only a part of one client, whose first %d bits count: write %v", value, bits, netip.PrefixFrom(p.Addr(), bits).Masked())
+		}
 		return nil, policy.Listed{Network: p}, err
 	case "everyone":
 		return &source{Source: identity.Everyone{}, draft: identity.Everyone{}}, policy.Listed{}, nil
