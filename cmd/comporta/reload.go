@@ -69,11 +69,15 @@ func (r *reloader) run(ctx context.Context) {
 	telling.Go(w.run)
 	defer telling.Wait()
 	defer w.close()
-	w.follow(r.files())
-	r.look(ctx, false) // what has changed since it was read
+	follow := func() {
+		for w.follow(r.files()) && ctx.Err() == nil {
+			r.look(ctx, false) // what changed after it was read and before it was watched
+		}
+	}
+	follow()
 	gather(ctx, w.changes, r.asks, func(asked bool) {
 		r.look(ctx, asked)
-		w.follow(r.files())
+		follow()
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -283,11 +284,16 @@ func TestAPolicyWaitsForItsFiles(t *testing.T) {
 		t.Errorf("after the keys, the limit is %s", full)
 	}
 
+	// The next file comes as soon as it is missed, before its directory is watched.
+	s.errs.when("cannot read "+others, func() {
+		if err := os.WriteFile(others, []byte("- {id: acme, key: a-long-key-of-acme-1234}\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+	})
 	s.write(t, up, fmt.Sprintf(policy, others, "gold", 300))
 	if line := s.await(t, "a changed file cannot be used", 2); !strings.Contains(line, "cannot read "+others) {
 		t.Errorf("a file that is not there: %s", line)
 	}
-	write(t, others, "- {id: acme, key: a-long-key-of-acme-1234}\n")
 	s.await(t, "the policy was reloaded", 2)
 	if full := s.full(t); full != "300" {
 		t.Errorf("with the other keys, the limit is %s", full)

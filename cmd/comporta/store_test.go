@@ -24,14 +24,27 @@ type served struct {
 
 // lines are written to by the gateway and read by the test meanwhile.
 type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
+	mu     sync.Mutex
+	text   strings.Builder
+	signal string // at the first line that has it,
+	act    func() // this is done, and then the writer goes on
 }
 
 func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.act != nil && strings.Contains(string(p), l.signal) {
+		l.act()
+		l.act = nil
+	}
 	return l.text.Write(p)
+}
+
+// when lets the writer of a text do something before it goes on.
+func (l *lines) when(text string, act func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.signal, l.act = text, act
 }
 
 func (l *lines) String() string {

@@ -88,10 +88,11 @@ func (w *watcher) run() {
 }
 
 // follow watches the directories of these files, and of what they link to, and no
-// others any more.
-func (w *watcher) follow(files []string) {
+// others any more. It reports whether one of them was not watched before: what
+// changed there until now was not told of.
+func (w *watcher) follow(files []string) (more bool) {
 	if w.files == nil {
-		return
+		return false
 	}
 	dirs := make(map[string]bool)
 	for _, file := range files {
@@ -107,11 +108,17 @@ func (w *watcher) follow(files []string) {
 	}
 	for dir := range dirs {
 		// Also one that is watched: it may be another directory by now.
-		if err := w.files.Add(dir); err != nil && !w.dirs[dir] {
+		err := w.files.Add(dir)
+		switch {
+		case w.dirs[dir]:
+		case err != nil:
 			w.log.Warn("a directory cannot be watched: changes in it are seen on SIGHUP alone", "directory", dir, "error", err)
+		default:
+			more = true
 		}
 	}
 	w.dirs = dirs
+	return more
 }
 
 func (w *watcher) close() {
