@@ -131,14 +131,14 @@ func (f *seenKey) bearer(lines []string) {
 	}
 }
 
-// cookies looks at a line of cookies (RFC 6265, section 4.2).
+// cookies looks at a line of cookies (RFC 6265, section 4.2). Blanks before a value
+// belong to it for some servers and not for others: it then proves nothing.
 func (f *seenKey) cookies(line, name string) {
 	for pair := range strings.SplitSeq(line, ";") {
 		its, value, _ := strings.Cut(strings.Trim(pair, " \t"), "=")
 		if strings.TrimRight(its, " \t") != name {
 			continue
 		}
-		value = strings.TrimLeft(value, " \t")
 		if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {
 			value = value[1 : n-1]
 		}
