@@ -79,7 +79,7 @@ type partHead struct {
 // read reports false for a line that some readers read otherwise than others.
 func (p *partHead) read(line string) bool {
 	name, value, _ := strings.Cut(line, ":")
-	if !isToken(name) || strings.Contains(value, "\x00") {
+	if !isToken(name) || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
 		return false
 	}
 	value = strings.Trim(value, " \t")
