@@ -83,10 +83,11 @@ func typeParameters(text string, parts bool) (boundary string, ok bool) {
 
 // eachParameter visits the parameters that follow a value in a header, and reports
 // whether all are well-formed and welcome. Names are in small letters. Quotes within
-// quotes, which some readers take for the end, are not well-formed.
+// quotes, which some readers take for the end, are not well-formed, nor is nothing
+// between two semicolons.
 func eachParameter(text string, visit func(name, value string) bool) bool {
 	for {
-		text = strings.TrimLeft(text, " \t;")
+		text = strings.TrimLeft(text, " \t")
 		if text == "" {
 			return true
 		}
@@ -107,7 +108,9 @@ func eachParameter(text string, visit func(name, value string) bool) bool {
 			}
 		}
 		text = strings.TrimLeft(text, " \t")
-		if text != "" && text[0] != ';' || !isToken(name) || !visit(strings.ToLower(name), value) {
+		var more bool
+		text, more = strings.CutPrefix(text, ";")
+		if text != "" && !more || !isToken(name) || !visit(strings.ToLower(name), value) {
 			return false
 		}
 	}
