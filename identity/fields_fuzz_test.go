@@ -106,6 +106,7 @@ func FuzzFields(f *testing.F) {
 		{"application/problem+json", `{"user":{"name":1e1},"username":-12}`, ""},
 		{partType, parts(named("f")+`; filename="a"`+"\r\nContent-Type: image/png", "x", named("username"), "alice"), ""},
 		{partType, parts(named("f")+"\r\nContent-Type:\x10image/png", "x", named("username"), "alice"), ""},
+		{partType, parts(named("f")+"\r\nContent-g", "x", named("username"), "alice"), ""},
 		{"multipart/form-data;;boundary=xYz", parts(named("username"), "alice"), ""},
 		{`multipart/form-data; boundary="x Yz"`, parts(named("username"), "al\r\n--xYice"), ""},
 		{"text/plain", "username=alice", ""},

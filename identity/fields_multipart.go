@@ -78,8 +78,8 @@ type partHead struct {
 
 // read reports false for a line that some readers read otherwise than others.
 func (p *partHead) read(line string) bool {
-	name, value, _ := strings.Cut(line, ":")
-	if !isToken(name) || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+	name, value, is := strings.Cut(line, ":")
+	if !is || !isToken(name) || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
 		return false
 	}
 	value = strings.Trim(value, " \t")
