@@ -286,11 +286,7 @@ func (k *keysReader) expires(n *node) time.Time {
 	}
 	end, err := time.Parse(time.RFC3339, said)
 	if day, wrong := time.Parse(time.DateOnly, said); wrong == nil {
-		zone := k.of.Policy.Zone
-		if zone == nil {
-			zone = time.UTC
-		}
-		end, err = startOf(day.AddDate(0, 0, 1), zone), nil
+		end, err = k.of.endOf(day), nil
 	}
 	if err != nil {
 		k.fault(n, "expires is neither a day nor an instant", "write 2027-01-31, the last day on which the key works, or 2027-01-31T12:00:00Z")

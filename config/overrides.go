@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,30 +102,20 @@ func (r *reader) lastDay(n *node) (string, time.Time) {
 		r.fault(n, fmt.Sprintf("through: %q is no day", said), "write year, month and day, as 2027-01-31")
 		return "", time.Time{}
 	}
-	zone := r.config.Policy.Zone
-	if zone == nil {
-		zone = time.UTC
-	}
-	return said, startOf(day.AddDate(0, 0, 1), zone)
+	return said, r.config.endOf(day)
 }
 
-// startOf is the first instant at which the clocks of a zone show a day's midnight,
-// or, where they skip it, the first after.
-func startOf(day time.Time, zone *time.Location) time.Time {
-	year, month, date := day.Date()
-	midnight := time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
-	for since := midnight.Add(-36 * time.Hour).In(zone); ; { // no clock is so far ahead
-		_, offset := since.Zone()
-		_, change := since.ZoneBounds()
-		start := midnight.Add(-time.Duration(offset) * time.Second).In(zone)
-		switch {
-		case start.Before(since): // skipped
-			return since
-		case change.IsZero() || start.Before(change):
-			return start
-		}
-		since = change
+// endOf is the instant at which a day is over in the file's zone: that at which a
+// quota's day is.
+func (c *Config) endOf(day time.Time) time.Time {
+	zone := cmp.Or(c.Policy.Zone, time.UTC)
+	days, err := comporta.Limit{Algorithm: comporta.FixedWindow, Limit: 1, Calendar: &comporta.Calendar{Period: comporta.Day, Zone: zone}}.Compile()
+	if err != nil {
+		panic(err) // it is our own
 	}
+	noon := time.Date(day.Year(), day.Month(), day.Day(), 12, 0, 0, 0, zone)
+	_, end := days.WindowOf(comporta.InstantOf(noon), 0)
+	return end.Time().In(zone)
 }
 
 // counted wants each limit of an override to count that client by itself.

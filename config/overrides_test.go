@@ -34,6 +34,7 @@ overrides: [{who: {address: 192.0.2.0/24}, limits: {a: 5/s}, through: %s, reason
 		{"America/Havana", "2026-10-31", "2026-11-01T04:00:00Z"},      // and so it does here
 		{"Africa/Cairo", "2026-10-29", "2026-10-29T22:00:00Z"},        // the day's last hour comes twice
 		{"Australia/Lord_Howe", "2027-04-04", "2027-04-04T13:30:00Z"}, // clocks back by half an hour
+		{"Europe/Paris", "2040-12-31", "2040-12-31T23:00:00Z"},        // after the last change that the zone's file lists
 	} {
 		until, err := time.Parse(time.RFC3339, c.until)
 		if err != nil {

@@ -51,11 +51,7 @@ func (c *Config) Override(t OverrideText) (*policy.Override, error) {
 		if err != nil {
 			return nil, errors.New("through is no day: write year, month and day, as 2027-01-31")
 		}
-		zone := c.Policy.Zone
-		if zone == nil {
-			zone = time.UTC
-		}
-		o.Until = startOf(day.AddDate(0, 0, 1), zone)
+		o.Until = c.endOf(day)
 	}
 	if len(t.Reason) > longestReason || !utf8.ValidString(t.Reason) {
 		return nil, fmt.Errorf("reason is longer than %d bytes, or no text: write a line, and where the rest is to be read", longestReason)
