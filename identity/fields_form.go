@@ -69,8 +69,8 @@ func tellsCharset(key, value string) bool {
 	if !strings.EqualFold(key, "_charset_") {
 		return false
 	}
-	value = strings.ToLower(strings.TrimSpace(value))
-	return value != "" && value != "utf-8" && value != "utf8"
+	value = strings.TrimSpace(value)
+	return value != "" && !isUTF8(value)
 }
 
 // isKey says whether a key of a form is the field to some reader, or a part of it,

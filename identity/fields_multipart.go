@@ -79,7 +79,7 @@ type partHead struct {
 // read reports false for a line that some readers read otherwise than others.
 func (p *partHead) read(line string) bool {
 	name, value, is := strings.Cut(line, ":")
-	if !is || !isToken(name) || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+	if !is || !isToken(name) || !isFieldText(value) {
 		return false
 	}
 	value = strings.Trim(value, " \t")

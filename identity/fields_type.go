@@ -69,8 +69,8 @@ func typeParameters(text string, parts bool) (boundary string, ok bool) {
 		switch {
 		case name == "charset":
 			again := charset != ""
-			charset = strings.ToLower(value)
-			return !again && (charset == "utf-8" || charset == "utf8")
+			charset = value
+			return !again && isUTF8(charset)
 		case !parts:
 			return !strings.Contains(name, "*")
 		}
@@ -79,6 +79,11 @@ func typeParameters(text string, parts bool) (boundary string, ok bool) {
 		return !again && name == "boundary" && isBoundary(value)
 	})
 	return boundary, ok && (boundary != "") == parts
+}
+
+// isUTF8 says whether a charset's name is that of UTF-8.
+func isUTF8(charset string) bool {
+	return strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
 }
 
 // eachParameter visits the parameters that follow a value in a header, and reports
@@ -135,6 +140,12 @@ func isToken(text string) bool {
 		}
 	}
 	return text != ""
+}
+
+// isFieldText says whether a header's value may be one (RFC 9110, 5.5): no control
+// characters but tabs.
+func isFieldText(value string) bool {
+	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // isLetter says whether a byte is a letter or a digit of ASCII.

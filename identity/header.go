@@ -84,7 +84,7 @@ func (h Header) For(value string) (Who, error) {
 // headerValue is a value as a header has it: without blanks around it.
 func headerValue(value string) (string, error) {
 	value = strings.Trim(value, " \t")
-	if value == "" || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+	if value == "" || !isFieldText(value) {
 		return "", errors.New("a header's value is a text that is not empty, without line ends and other controls")
 	}
 	return value, nil

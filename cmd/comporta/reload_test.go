@@ -86,6 +86,22 @@ func (s *fileServed) full(t *testing.T) string {
 	return res.Header.Get("RateLimit-Limit")
 }
 
+// show asks with an API key: the header of the answer.
+func (s *fileServed) show(t *testing.T, key string) http.Header {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-API-Key", key)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	return res.Header
+}
+
 func TestAChangedFileIsPutInForce(t *testing.T) {
 	s := serveFile(t, "limits:\n  - {name: a, per: address, limit: 100/h}\n")
 	up := upstreamIn(t, s.file)
@@ -230,20 +246,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 	keys := filepath.Join(dir, "keys.yaml")
 	write(t, keys, "- {id: acme, key: a-long-key-of-acme-1234}\n")
 	s := serveFile(t, fmt.Sprintf("identities: {api_key: {header: X-API-Key, keys: %q}}\nlimits:\n  - {name: a, per: api_key, limit: 100/h}\n", keys))
-	limited := func(key string) bool {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("X-API-Key", key)
-		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		return res.Header.Get("RateLimit-Limit") == "100"
-	}
+	limited := func(key string) bool { return s.show(t, key).Get("RateLimit-Limit") == "100" }
 	if !limited("a-long-key-of-acme-1234") || limited("a-long-key-of-beta-1234") {
 		t.Error("at first: one key is known")
 	}

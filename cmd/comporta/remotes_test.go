@@ -87,23 +87,10 @@ func TestLookupsThatFailAreCounted(t *testing.T) {
 			t.Errorf("%d %q, want %q", res.StatusCode, text, readyz)
 		}
 	}
-	show := func(key string) {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("X-API-Key", key)
-		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-	}
 	const trouble = "ready\ncredentials: API keys cannot be asked for; the log says why\n"
 	tells(0, "ready\n")
-	show("a-long-key-of-acme-1234")
-	show("a-long-key-of-beta-1234")
+	s.show(t, "a-long-key-of-acme-1234")
+	s.show(t, "a-long-key-of-beta-1234")
 	tells(2, trouble)
 
 	up := upstreamIn(t, s.file)
@@ -113,7 +100,7 @@ func TestLookupsThatFailAreCounted(t *testing.T) {
 
 	s.write(t, up, fmt.Sprintf(policy, source(200, `{"id": "acme"}`)))
 	s.await(t, "the policy was reloaded", 2)
-	show("a-long-key-of-acme-1234")
+	s.show(t, "a-long-key-of-acme-1234")
 	tells(2, "ready\n")
 
 	s.write(t, up, "limits:\n  - {name: a, per: address, limit: 100/h}\n")
