@@ -1,0 +1,5 @@
+package manners
+
+type budget struct{}
+
+type throttle struct{}
