@@ -1,0 +1,5 @@
+package client
+
+import "github.com/dunglas/httpsfv"
+
+var _ httpsfv.List
