@@ -1,0 +1,5 @@
+package probe
+
+import "time"
+
+func now() time.Time { return time.Now() }
