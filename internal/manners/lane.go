@@ -3,7 +3,7 @@ package manners
 import "time"
 
 // A Host is what all requests to one server share: the budget of retries and
-// the share of them that it accepts. A Host and its lanes are not safe for
+// the share of requests that it accepts. A Host and its lanes are not safe for
 // concurrent use.
 type Host struct {
 	config   *Config
@@ -12,99 +12,191 @@ type Host struct {
 }
 
 // NewHost is a server of which nothing is known. The config is not to change.
-func NewHost(c *Config) *Host { panic("todo") }
+func NewHost(c *Config) *Host { return &Host{config: c} }
 
 // Throttled says whether a request ought not to be sent, since the server refused
-// too many (adaptive throttling). It counts the request; one that is sent counts
-// as accepted by Back.
-func (h *Host) Throttled(now time.Time) bool { panic("todo") }
+// too many (adaptive throttling). It counts the request; Back counts those that
+// were accepted.
+func (h *Host) Throttled(now time.Time) bool {
+	return h.config.K > 0 && h.throttle.refuses(h.config, now)
+}
 
-// A Lane is what all requests to one server share that are counted together by
-// it: one gate, one pace.
+const (
+	// startMost is how many may leave at once, and again every startEvery, to a server
+	// that has said nothing yet: its first answer may tell what it allows.
+	startMost  = 16
+	startEvery = 250 * time.Millisecond
+	// firstSpace is put between those that a gate held, where the server's rate is not
+	// known; refusals double it up to mostSpace, each acceptance takes a tenth off, and
+	// below leastSpace there is none.
+	firstSpace = 50 * time.Millisecond
+	mostSpace  = time.Second
+	leastSpace = time.Millisecond
+	// longestGate bounds what one answer can do: after a day one request asks again.
+	longestGate = 24 * time.Hour
+	// leastWait is between two attempts of one request, whatever chance says.
+	leastWait = 10 * time.Millisecond
+)
+
+// A Lane is what all requests to one server share that it counts together: one
+// gate, one pace.
 type Lane struct {
 	host *Host
+
+	// told is when the server said to come again, opens that with jitter.
+	told, opens time.Time
+	// refusals in a row, and the last attempt that had left when the gate was shut:
+	// what left before does not count again.
+	refusals int
+	shutAt   int64
+
+	space    time.Duration // between two that leave, after a gate
+	left     time.Time     // when the last one left
+	number   int64         // of attempts that left
+	underWay int64         // of them
+	hints    []known
+
+	heard bool      // the server has answered
+	began time.Time // when the first left
 }
 
 // Lane is a new lane of the host.
-func (h *Host) Lane() *Lane { panic("todo") }
+func (h *Host) Lane() *Lane { return &Lane{host: h} }
 
-// A Turn says when the next request may leave.
+// A Turn says when the next request may leave: not after now is now. Why is what
+// holds it.
 type Turn struct {
-	// At is when; not after now means now. The zero At, with Why Start, means that
-	// an answer must come first.
 	At  time.Time
 	Why Why
 }
 
 // Ready says when the next request may leave. The answer holds until the next
-// Leave or Back; ask again then.
-func (l *Lane) Ready(now time.Time) Turn { panic("todo") }
+// Leave or Back; ask again then, and when it comes.
+func (l *Lane) Ready(now time.Time) (t Turn) {
+	t = Turn{At: now}
+	hold := func(at time.Time, why Why) {
+		if at.After(t.At) {
+			t = Turn{at, why}
+		}
+	}
+	if l.host.config.Pace != Free {
+		if !l.heard && l.number >= startMost {
+			hold(l.began.Add(time.Duration(l.number/startMost)*startEvery), Start)
+		}
+		hold(l.pace(now), Pacing)
+	}
+	if l.space > 0 {
+		hold(l.left.Add(l.space), Spacing)
+	}
+	hold(l.opens, Gate)
+	return t
+}
 
-// Told is until when the server told not to call: the gate alone, without pace
-// and spacing. Not after now is open.
-func (l *Lane) Told() time.Time { panic("todo") }
+// Told is until when the server told not to call: the gate alone, without jitter,
+// pace and spacing. Not after now is open.
+func (l *Lane) Told() time.Time { return l.told }
 
 // Space is the time between two that leave, as far as is known: what a place in
-// line costs.
-func (l *Lane) Space(now time.Time) time.Duration { panic("todo") }
+// line costs at least.
+func (l *Lane) Space(now time.Time) time.Duration {
+	space := l.space
+	for i := range l.hints {
+		space = max(space, l.hints[i].space(now, l.host.config.Pace))
+	}
+	return space
+}
 
 // A Sent stands for an attempt under way.
 type Sent struct{ number int64 }
 
-// Leave counts an attempt that is sent. retry says that it is not the first of its
+// Leave counts an attempt that is sent; again says that it is not the first of its
 // request.
-func (l *Lane) Leave(now time.Time, retry bool) Sent { panic("todo") }
+func (l *Lane) Leave(now time.Time, again bool) Sent {
+	if l.number == 0 {
+		l.began = now
+	}
+	if !again {
+		l.host.budget.earn(l.host.config, now)
+	}
+	l.number++
+	l.underWay++
+	l.left = now
+	for i := range l.hints {
+		l.hints[i].left--
+	}
+	return Sent{l.number}
+}
 
 // Back takes the answer to an attempt, once for each.
-func (l *Lane) Back(now time.Time, sent Sent, a *Answer) { panic("todo") }
+func (l *Lane) Back(now time.Time, sent Sent, a *Answer) {
+	l.underWay--
+	switch a.Kind {
+	case Cancelled:
+		return
+	case Accepted:
+		l.host.throttle.accepted(now)
+		if sent.number > l.shutAt {
+			l.refusals = 0
+			if l.space -= l.space / 10; l.space < leastSpace {
+				l.space = 0
+			}
+		}
+	case Refused, Overloaded:
+		if a.Kind == Refused {
+			l.refused(sent)
+		}
+		if a.Told {
+			wait := min(a.Wait, longestGate)
+			most := min(wait/10, 5*time.Second)
+			l.shut(now.Add(wait), l.host.config.Backoff.above(most, l.host.config.Random))
+		}
+	}
+	if a.Kind != Failed || len(a.Hints) > 0 {
+		l.heard = true
+	}
+	l.learn(now, sent, a.Hints)
+}
+
+// refused counts a refusal, once for all that left before it was known.
+func (l *Lane) refused(sent Sent) {
+	if sent.number <= l.shutAt {
+		return
+	}
+	l.shutAt = l.number
+	l.refusals++
+	if l.space > 0 {
+		l.space = min(2*l.space, mostSpace)
+	}
+	l.spaceOut()
+}
+
+// spaceOut sets what stands between those that leave once a gate opens.
+func (l *Lane) spaceOut() {
+	if l.space > 0 {
+		return
+	}
+	l.space = firstSpace
+	if rate := l.interval(); rate > 0 {
+		l.space = min(max(rate, leastSpace), mostSpace)
+	}
+}
+
+// shut holds everything until told, and jitter longer. A gate only moves later.
+func (l *Lane) shut(told time.Time, jitter time.Duration) {
+	l.told = later(l.told, told)
+	l.opens = later(l.opens, told.Add(jitter))
+}
 
 // Idle says that the lane knows nothing that a new one would not, and nothing is
 // under way.
-func (l *Lane) Idle(now time.Time) bool { panic("todo") }
-
-// A Try is a request of which an attempt has come back.
-type Try struct {
-	// Attempts made.
-	Attempts int
-	// Prev is the wait before the last attempt; decorrelated jitter wants it.
-	Prev time.Duration
-	// Repeat: the request may be sent again though the server may have acted on it.
-	// Resend: it may be sent again after a refusal. Neither: not at all, as where its
-	// body is gone.
-	Repeat, Resend bool
-	// Deadline is when the caller gives up; zero is never.
-	Deadline time.Time
+func (l *Lane) Idle(now time.Time) bool {
+	if l.underWay > 0 || l.opens.After(now) || l.space > 0 && l.left.Add(mostSpace).After(now) {
+		return false
+	}
+	for i := range l.hints {
+		if l.hints[i].reset.After(now) {
+			return false
+		}
+	}
+	return true
 }
-
-// Next says whether a request is sent again after an answer, and after which wait
-// at the earliest; where not, why. It is asked after Back, and spends from the
-// budget.
-func (l *Lane) Next(now time.Time, t *Try, a *Answer) (wait time.Duration, why Why) { panic("todo") }
-
-// A Why says what holds a request, or ends it.
-type Why uint8
-
-const (
-	// None: it may go, or was accepted.
-	None Why = iota
-	// Gate: the server said when to come again. Spacing: others leave first, one by
-	// one. Pacing: what remains is spread. Start: nothing has been heard yet.
-	Gate
-	Spacing
-	Pacing
-	Start
-	// Attempts were used up.
-	Attempts
-	// Spent is the budget of retries.
-	Spent
-	// Unsafe: the server may have acted, and the request may not act twice; or it
-	// cannot be sent twice.
-	Unsafe
-	// Forbidden: the server said not to try again.
-	Forbidden
-	// TooLong: the time told is over MaxWait. Late: it is past the deadline.
-	TooLong
-	Late
-	// Final: an answer that trying again does not change.
-	Final
-)
