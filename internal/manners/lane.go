@@ -142,19 +142,37 @@ func (l *Lane) Back(now time.Time, sent Sent, a *Answer) {
 			}
 		}
 	case Refused, Overloaded:
-		if a.Kind == Refused {
-			l.refused(sent)
-		}
-		if a.Told {
-			wait := min(a.Wait, longestGate)
-			most := min(wait/10, 5*time.Second)
-			l.shut(now.Add(wait), l.host.config.Backoff.above(most, l.host.config.Random))
-		}
+		l.heed(now, sent, a)
 	}
 	if a.Kind != Failed || len(a.Hints) > 0 {
 		l.heard = true
 	}
 	l.learn(now, sent, a.Hints)
+}
+
+// Hear takes what the server said outside an attempt, as at the end of a stream
+// that it had accepted. It counts as no attempt, nor as one that was accepted.
+func (l *Lane) Hear(now time.Time, a *Answer) {
+	sent := Sent{l.number}
+	if a.Kind == Refused || a.Kind == Overloaded {
+		l.heed(now, sent, a)
+	}
+	if a.Kind == Refused && !a.Told {
+		l.shut(now.Add(l.wait(&Try{Attempts: 1}, a)), 0)
+	}
+	l.learn(now, sent, a.Hints)
+}
+
+// heed takes a refusal, or an overload, and shuts the gate where a time was told.
+func (l *Lane) heed(now time.Time, sent Sent, a *Answer) {
+	if a.Kind == Refused {
+		l.refused(sent)
+	}
+	if a.Told {
+		wait := min(a.Wait, longestGate)
+		most := min(wait/10, 5*time.Second)
+		l.shut(now.Add(wait), l.host.config.Backoff.above(most, l.host.config.Random))
+	}
 }
 
 // refused counts a refusal, once for all that left before it was known.
