@@ -64,19 +64,21 @@ type Lane struct {
 func (h *Host) Lane() *Lane { return &Lane{host: h} }
 
 // A Turn says when the next request may leave: not after now is now. Why is what
-// holds it.
+// holds it. Must is when it might leave if nobody looked at what remains: the
+// server's own word, and the spacing after it.
 type Turn struct {
-	At  time.Time
-	Why Why
+	At   time.Time
+	Why  Why
+	Must time.Time
 }
 
 // Ready says when the next request may leave. The answer holds until the next
 // Leave or Back; ask again then, and when it comes.
 func (l *Lane) Ready(now time.Time) (t Turn) {
-	t = Turn{At: now}
+	t = Turn{At: now, Must: now}
 	hold := func(at time.Time, why Why) {
 		if at.After(t.At) {
-			t = Turn{at, why}
+			t.At, t.Why = at, why
 		}
 	}
 	if l.host.config.Pace != Free {
@@ -86,9 +88,12 @@ func (l *Lane) Ready(now time.Time) (t Turn) {
 		hold(l.pace(now), Pacing)
 	}
 	if l.space > 0 {
-		hold(l.left.Add(l.space), Spacing)
+		next := l.left.Add(l.space)
+		hold(next, Spacing)
+		t.Must = later(t.Must, next)
 	}
 	hold(l.opens, Gate)
+	t.Must = later(t.Must, l.opens)
 	return t
 }
 
@@ -97,13 +102,12 @@ func (l *Lane) Ready(now time.Time) (t Turn) {
 func (l *Lane) Told() time.Time { return l.told }
 
 // Space is the time between two that leave, as far as is known: what a place in
-// line costs at least.
-func (l *Lane) Space(now time.Time) time.Duration {
-	space := l.space
+// line costs, after a gate and by the pace.
+func (l *Lane) Space(now time.Time) (spacing, pacing time.Duration) {
 	for i := range l.hints {
-		space = max(space, l.hints[i].space(now, l.host.config.Pace))
+		pacing = max(pacing, l.hints[i].space(now, l.host.config.Pace))
 	}
-	return space
+	return l.space, pacing
 }
 
 // A Sent stands for an attempt under way.
