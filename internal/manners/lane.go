@@ -27,11 +27,11 @@ const (
 	startMost  = 16
 	startEvery = 250 * time.Millisecond
 	// firstSpace is put between those that a gate held, where the server's rate is not
-	// known; refusals double it up to mostSpace, each acceptance takes a tenth off, and
-	// below leastSpace there is none.
+	// known; refusals double it up to mostSpace, each acceptance lets one a second more
+	// through, and below leastSpace there is none.
 	firstSpace = 50 * time.Millisecond
 	mostSpace  = time.Second
-	leastSpace = time.Millisecond
+	leastSpace = 100 * time.Microsecond
 	// longestGate bounds what one answer can do: after a day one request asks again.
 	longestGate = 24 * time.Hour
 	// leastWait is between two attempts of one request, whatever chance says.
@@ -141,9 +141,7 @@ func (l *Lane) Back(now time.Time, sent Sent, a *Answer) {
 		l.host.throttle.accepted(now)
 		if sent.number > l.shutAt {
 			l.refusals = 0
-			if l.space -= l.space / 10; l.space < leastSpace {
-				l.space = 0
-			}
+			l.widen()
 		}
 	case Refused, Overloaded:
 		l.heed(now, sent, a)
@@ -190,6 +188,14 @@ func (l *Lane) refused(sent Sent) {
 		l.space = min(2*l.space, mostSpace)
 	}
 	l.spaceOut()
+}
+
+// widen lets one a second more leave.
+func (l *Lane) widen() {
+	l.space = time.Duration(float64(l.space) / (1 + l.space.Seconds()))
+	if l.space < leastSpace {
+		l.space = 0
+	}
 }
 
 // spaceOut sets what stands between those that leave once a gate opens.
