@@ -2,17 +2,73 @@ package client
 
 import (
 	"context"
+	"math/rand/v2"
+	"sync"
 	"time"
+
+	"github.com/comporta/comporta/internal/manners"
 )
 
 // A Caller is what a Transport is made of, for carriers other than HTTP, such
 // as package grpcclient: it waits in line, sends, learns from the answer, and
 // sends again what may be sent again. It is safe for concurrent use.
-type Caller struct{}
+type Caller struct {
+	options Options
+	config  manners.Config
+
+	mu     sync.Mutex
+	hosts  map[string]*host
+	lines  int
+	number uint64 // of calls
+	stats  Stats
+}
 
 // NewCaller is a caller; Transport, Account, Partition, AttemptHeader and
 // ExpectAbove are without effect.
-func NewCaller(o Options) *Caller { panic("todo") }
+func NewCaller(o Options) *Caller {
+	o = o.filled()
+	return &Caller{
+		options: o, hosts: map[string]*host{}, stats: newStats(),
+		config: manners.Config{
+			Attempts: o.Attempts, MaxWait: o.MaxWait,
+			Backoff: manners.Backoff{Base: o.Backoff.Base, Cap: o.Backoff.Cap, Jitter: manners.Jitter(o.Backoff.Jitter)},
+			Percent: o.Budget.Percent, Reserve: float64(o.Budget.Reserve),
+			Pace: manners.Pace(o.Pace), K: o.Adaptive, Random: o.Random,
+		},
+	}
+}
+
+// filled are the options with their defaults.
+func (o Options) filled() Options {
+	or := func(v *time.Duration, instead time.Duration) {
+		if *v <= 0 {
+			*v = instead
+		}
+	}
+	if o.Attempts <= 0 {
+		o.Attempts = 3
+	}
+	or(&o.MaxWait, time.Minute)
+	or(&o.Backoff.Base, 500*time.Millisecond)
+	or(&o.Backoff.Cap, 30*time.Second)
+	o.Backoff.Base = min(o.Backoff.Base, o.Backoff.Cap)
+	if o.Budget.Percent == 0 {
+		o.Budget.Percent = 10
+	}
+	if o.Budget.Reserve <= 0 {
+		o.Budget.Reserve = 10
+	}
+	if o.MaxWaiters <= 0 {
+		o.MaxWaiters = 10_000
+	}
+	if o.ExpectAbove == 0 {
+		o.ExpectAbove = 1 << 20
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	return o
+}
 
 // A Call is one request, whatever carries it.
 type Call struct {
@@ -22,7 +78,8 @@ type Call struct {
 	Identity string
 	Cost     int64
 	// Repeat: it may be sent again though the server may have acted on it. Resend: it
-	// may be sent again when the server refused it. Neither: it is sent once.
+	// may be sent again when the server refused it. Neither: it is sent once. They are
+	// looked at after each attempt.
 	Repeat, Resend bool
 }
 
@@ -65,16 +122,164 @@ const (
 
 // Do sends a call until it is accepted or must not be sent again. try sends it
 // once and is told which attempt it is, from 1; its context ends with ctx, and is
-// marked (see NoRetry). The error is nil when the last answer was Accepted;
-// where no attempt was made, Attempts in it is 0, or it is the context's error.
+// marked (see NoRetry). The error is nil when the last answer was Accepted. Else
+// it is a *RateLimitError, in which Attempts is 0 where nothing was sent; or the
+// context's error, where that ended first.
 func (c *Caller) Do(ctx context.Context, call *Call, try func(ctx context.Context, attempt int) Answer) error {
-	panic("todo")
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r := c.begin(ctx, call)
+	defer r.end()
+	defer r.tell()
+	if err := r.throttled(); err != nil {
+		return err
+	}
+	marked := NoRetry(ctx)
+	for {
+		sent, err := r.enter(ctx)
+		if err != nil {
+			return err
+		}
+		r.attempts++
+		wait, err := r.back(ctx, sent, r.try(marked, sent, try))
+		if err != nil || wait == 0 {
+			return err
+		}
+		r.note(Event{What: Wait, Wait: wait})
+		r.tell()
+		if err := sleep(ctx, wait, nil); err != nil {
+			return err
+		}
+		r.prev = wait
+		c.mu.Lock()
+		c.stats.Waits++
+		c.stats.Waited += wait
+		c.mu.Unlock()
+	}
 }
+
+// try is one attempt. Where it panics, the panic goes on, and the attempt is over.
+func (r *run) try(ctx context.Context, sent manners.Sent, try func(ctx context.Context, attempt int) Answer) *Answer {
+	back := false
+	defer func() {
+		if !back {
+			r.caller.mu.Lock()
+			r.line.lane.Back(now(), sent, &manners.Answer{Kind: manners.Cancelled})
+			r.caller.mu.Unlock()
+		}
+	}()
+	a := try(ctx, r.attempts)
+	back = true
+	return &a
+}
+
+// begin finds a call's place.
+func (c *Caller) begin(ctx context.Context, call *Call) *run {
+	r := &run{caller: c, call: call}
+	r.deadline, _ = ctx.Deadline()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.number++
+	r.number = c.number
+	r.line = c.line(call.Target, call.Partition)
+	r.line.users++
+	return r
+}
+
+func (r *run) end() {
+	r.caller.mu.Lock()
+	defer r.caller.mu.Unlock()
+	r.line.users--
+}
+
+func (r *run) throttled() error {
+	c := r.caller
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !r.line.host.Throttled(now()) {
+		return nil
+	}
+	return r.decline(ReasonThrottle, 0, nil)
+}
+
+// back learns from an answer. The call is sent again after a wait above 0.
+func (r *run) back(ctx context.Context, sent manners.Sent, a *Answer) (wait time.Duration, err error) {
+	c := r.caller
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, lane, why := now(), r.line.lane, manners.None
+	c.stats.count(r.attempts, a.Kind)
+	r.note(Event{What: Attempt, Status: a.Status, Err: a.Err})
+	r.learn(a, func(m *manners.Answer) {
+		lane.Back(at, sent, m)
+		if a.Kind == Accepted {
+			return
+		}
+		try := manners.Try{Attempts: r.attempts, Prev: r.prev, Repeat: r.call.Repeat, Resend: r.call.Resend, Deadline: r.deadline}
+		if retriesItself(ctx) {
+			try.Repeat, try.Resend = false, false
+		}
+		wait, why = lane.Next(at, &try, m)
+	})
+	switch {
+	case why == manners.None:
+		return wait, nil
+	case a.Kind == Cancelled && ctx.Err() != nil:
+		return 0, ctx.Err()
+	}
+	told := max(lane.Told().Sub(at), 0)
+	if a.Told {
+		told = max(told, a.Wait)
+	}
+	return 0, r.abandon(reasons[why], told, a.Err)
+}
+
+// reasons are those for which a call is not sent again.
+var reasons = map[manners.Why]Reason{
+	manners.Attempts: ReasonAttempts, manners.Spent: ReasonBudget, manners.Unsafe: ReasonUnsafe,
+	manners.Forbidden: ReasonForbidden, manners.TooLong: ReasonTooLong, manners.Late: ReasonDeadline, manners.Final: ReasonFinal,
+}
+
+func (r *run) abandon(reason Reason, wait time.Duration, err error) error {
+	r.caller.stats.Abandoned[reason]++
+	r.note(Event{What: Abandoned, Wait: wait, Reason: reason, Err: err})
+	return &RateLimitError{Host: r.call.Target, Reason: reason, RetryAfter: wait, Attempts: r.attempts, Err: err}
+}
+
+// manners is an answer in the words of the rules.
+func (a *Answer) manners() manners.Answer {
+	m := manners.Answer{Kind: manners.Kind(a.Kind), Wait: a.Wait, Told: a.Told, Word: manners.Word(a.Word), Retryable: !a.Final}
+	for _, h := range a.Hints {
+		m.Hints = append(m.Hints, manners.Hint{
+			Policy: h.Dialect + "\x00" + h.Policy + "\x00" + h.Partition + "\x00" + h.Unit, Other: h.Unit != "requests" && h.Unit != "",
+			Limit: h.Limit, Remaining: h.Remaining, Reset: h.Reset, Window: h.Window,
+		})
+	}
+	return m
+}
+
+// note keeps what happened until tell tells the hook, with no lock held.
+func (r *run) note(e Event) {
+	if r.caller.options.Observe == nil {
+		return
+	}
+	e.Host, e.Partition, e.Attempt = r.call.Target, r.call.Partition, r.attempts
+	r.events = append(r.events, e)
+}
+
+func (r *run) tell() {
+	for _, e := range r.events {
+		r.caller.options.Observe(e)
+	}
+	r.events = r.events[:0]
+}
+
+type noRetry struct{}
 
 // NoRetry is a context in which nothing is sent twice: for callers that retry
 // themselves, since retries of retries multiply. The attempts of a Transport have
 // it, so that one Transport around another does not.
-func NoRetry(ctx context.Context) context.Context { panic("todo") }
+func NoRetry(ctx context.Context) context.Context { return context.WithValue(ctx, noRetry{}, true) }
 
-// Stats are the counts so far.
-func (c *Caller) Stats() Stats { panic("todo") }
+func retriesItself(ctx context.Context) bool { return ctx.Value(noRetry{}) != nil }

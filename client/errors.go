@@ -3,6 +3,8 @@ package client
 import (
 	"net/http"
 	"time"
+
+	"github.com/comporta/comporta"
 )
 
 // A Reason says why a request was not sent, or not sent again.
@@ -21,7 +23,23 @@ const (
 	ReasonBudget    Reason = "budget"    // the budget of retries is spent
 	ReasonUnsafe    Reason = "unsafe"    // the server may have acted, or the body cannot be sent twice
 	ReasonForbidden Reason = "forbidden" // the server said not to try again
+	ReasonFinal     Reason = "final"     // it would fail again
 )
+
+// says is what a reason means, in an error's words.
+var says = map[Reason]string{
+	ReasonGate:      "not sent, since the server said not to call yet",
+	ReasonLine:      "not sent, since too many are in line before it",
+	ReasonLimit:     "not sent, since the outbound limit does not allow it",
+	ReasonThrottle:  "not sent, since the server refuses most requests",
+	ReasonTooLong:   "not sent again, since the server said to wait longer than MaxWait",
+	ReasonDeadline:  "not sent again, since the context would end before",
+	ReasonAttempts:  "not sent again, since all attempts were used",
+	ReasonBudget:    "not sent again, since the budget of retries is spent",
+	ReasonUnsafe:    "not sent again, since the server may have acted on it, or its body cannot be sent twice",
+	ReasonForbidden: "not sent again, since the server said so",
+	ReasonFinal:     "not sent again, since it would fail again",
+}
 
 // A RateLimitError says why a request was not sent, or why the response that
 // came with it is the last one. It is an error of RoundTrip only where nothing
@@ -38,7 +56,32 @@ type RateLimitError struct {
 	Err error
 }
 
+// Error says what happened, and when to come again.
+func (e *RateLimitError) Error() string {
+	text := "client: " + e.Host + ": " + says[e.Reason]
+	switch {
+	case e.RetryAfter == comporta.Never:
+		text += "; it is never to be sent again"
+	case e.RetryAfter > 0:
+		text += "; try again after " + e.RetryAfter.Round(time.Millisecond).String()
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+func (e *RateLimitError) Unwrap() error { return e.Err }
+
+type gaveUp struct{}
+
 // GaveUp says why a response that came through a Transport is a refusal or failure
 // that was not tried again, and how long the server said to wait. It is nil for
 // one that was accepted.
-func GaveUp(resp *http.Response) *RateLimitError { panic("todo") }
+func GaveUp(resp *http.Response) *RateLimitError {
+	if resp == nil || resp.Request == nil {
+		return nil
+	}
+	why, _ := resp.Request.Context().Value(gaveUp{}).(*RateLimitError)
+	return why
+}

@@ -27,21 +27,3 @@ type Event struct {
 	Reason Reason
 	Err    error
 }
-
-// Stats are counts since the Transport was made.
-type Stats struct {
-	// Attempts sent, and Retries among them. Resent is how often net/http itself sent
-	// one anew on another connection.
-	Attempts, Retries, Resent uint64
-	// Refused attempts (429), Overloaded ones (503) and Failed ones.
-	Refused, Overloaded, Failed uint64
-	// Waits, and how long they took together; Waiting now.
-	Waits   uint64
-	Waited  time.Duration
-	Waiting int
-	// Gates that were shut. Declined requests were not sent, Abandoned ones not again,
-	// by reason.
-	Gates     uint64
-	Declined  map[Reason]uint64
-	Abandoned map[Reason]uint64
-}

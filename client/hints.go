@@ -25,11 +25,11 @@ type Hint struct {
 // Hints are what a response says of limits, in any dialect: none where it is
 // malformed, absurd, from a cache (Age) or a redirect. received is when it came;
 // absolute times are taken relative to its Date. It never fails.
-func Hints(resp *http.Response, received time.Time) []Hint { panic("todo") }
+func Hints(resp *http.Response, received time.Time) []Hint { return nil }
 
 // RetryAfter is how long a response says to wait, by Retry-After or one of its
 // kin; false where it says nothing that can be understood. received is when it
 // came. A time past what a Duration holds is comporta.Never.
 func RetryAfter(resp *http.Response, received time.Time) (wait time.Duration, told bool) {
-	panic("todo")
+	return retryAfterTmp(resp)
 }

@@ -1,0 +1,142 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// idempotent are the methods whose requests may be sent twice (RFC 9110, section
+// 9.2.2; QUERY by its draft).
+var idempotent = []string{"", "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY"}
+
+// repeatable says whether a request may be sent again though the server may have
+// acted on it.
+func repeatable(req *http.Request) bool {
+	if upgrades(req) {
+		return false
+	}
+	return slices.Contains(idempotent, req.Method) || req.Header.Get("Idempotency-Key") != "" || req.Header.Get("X-Idempotency-Key") != ""
+}
+
+// replayable says whether a request's body can be sent again.
+func replayable(req *http.Request) bool {
+	return !upgrades(req) && (req.Body == nil || req.Body == http.NoBody || req.GetBody != nil)
+}
+
+func upgrades(req *http.Request) bool {
+	return req.Method == http.MethodConnect || req.Header.Get("Upgrade") != ""
+}
+
+// asks says whether a body is so large that the server is to be asked first.
+func asks(req *http.Request, above int64) bool {
+	if req.Body == nil || req.Body == http.NoBody || req.Header.Get("Expect") != "" {
+		return false
+	}
+	return req.ContentLength >= above || req.ContentLength < 0
+}
+
+// hostOf is the server that a request goes to, as its limits know it.
+func hostOf(req *http.Request) string {
+	host, port := strings.ToLower(req.URL.Hostname()), req.URL.Port()
+	if port == "" || port == "443" && req.URL.Scheme == "https" || port == "80" && req.URL.Scheme == "http" {
+		return host
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// kindOf is what a status says became of the attempt, and whether it may pass
+// later.
+func kindOf(resp *http.Response, told bool) (kind Kind, retryable bool) {
+	switch resp.StatusCode {
+	case http.StatusTooManyRequests:
+		return Refused, true
+	case http.StatusServiceUnavailable, 529: // overloaded, as some say it
+		return Overloaded, true
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return Failed, true
+	case http.StatusRequestEntityTooLarge:
+		if told {
+			return Failed, true
+		}
+	case http.StatusForbidden:
+		if refusedForbidden(resp) {
+			return Refused, true
+		}
+	}
+	if resp.StatusCode >= 500 {
+		return Failed, false
+	}
+	return Accepted, false
+}
+
+// read is what the last response says.
+func (x *exchange) read(at time.Time) Answer {
+	wait, told := RetryAfter(x.resp, at)
+	kind, retryable := kindOf(x.resp, told)
+	a := Answer{Kind: kind, Word: wordOf(x.resp.Header), Hints: Hints(x.resp, at), Status: x.resp.StatusCode}
+	if a.Word == Again && x.resp.StatusCode >= 400 && kind == Accepted {
+		a.Kind, retryable = Failed, true
+	}
+	if a.Kind == Accepted {
+		return a
+	}
+	a.Final, a.Wait, a.Told = !retryable, wait, told
+	final, inBody, toldInBody := readProblem(x.resp.Header.Get("Content-Type"), peek(x.resp))
+	if final {
+		a.Word = Never
+	}
+	if toldInBody && (!told || inBody > wait) {
+		a.Wait, a.Told = inBody, true
+	}
+	if a.Kind == Refused && !a.Told {
+		a.Wait, a.Told = waitOf(a.Hints)
+	}
+	return a
+}
+
+// waitOf is the wait that a refusal tells by what remains: until there is more of
+// what is used up.
+func waitOf(hints []Hint) (wait time.Duration, told bool) {
+	for _, h := range hints {
+		if h.Remaining == 0 && h.Reset >= 0 {
+			wait, told = max(wait, h.Reset), true
+		}
+	}
+	return wait, told
+}
+
+// drop lets go of a response that nobody will read.
+func (x *exchange) drop() {
+	if x.resp != nil {
+		x.resp.Body.Close()
+		x.resp = nil
+	}
+}
+
+// failure is an attempt without a response.
+func failure(ctx context.Context, err error) Answer {
+	a := Answer{Kind: Failed, Err: err}
+	if ctx.Err() != nil {
+		a.Kind = Cancelled
+		return a
+	}
+	var (
+		certificate *tls.CertificateVerificationError
+		unknown     x509.UnknownAuthorityError
+		name        x509.HostnameError
+		dns         *net.DNSError
+		bad         *url.Error
+		header      tls.RecordHeaderError
+	)
+	a.Final = errors.As(err, &certificate) || errors.As(err, &unknown) || errors.As(err, &name) || errors.As(err, &header) ||
+		errors.As(err, &dns) && dns.IsNotFound || errors.As(err, &bad) || strings.Contains(err.Error(), "unsupported protocol scheme")
+	return a
+}
