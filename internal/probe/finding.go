@@ -23,7 +23,7 @@ type Finding struct {
 	Algorithms []Candidate
 	// Evidence is the reasoning, in sentences for people.
 	Evidence []string
-	// Refusals says whether denied requests count, and how sure that is.
+	// DenialsCount says whether denied requests count, and how sure that is.
 	DenialsCount Answer
 }
 
@@ -43,6 +43,23 @@ type Answer struct {
 	Why        string
 }
 
-// Learn finds the limit of the session's first identity. It stops early when the
-// session ends (the error says how) with what it knows until then.
-func Learn(ctx context.Context, s *Session) (*Finding, error) { panic("todo") }
+// Learn finds the limit of the session's first identity. It assumes that nobody else
+// uses that identity meanwhile. It stops early when the session ends (the error says
+// how) with what it knows until then: the finding is never nil.
+//
+// It exhausts the budget of the identity some three to ten times, with volleys as
+// large as the limit, and compares what was admitted and denied, and when, with what
+// each of the five algorithms would have done; each further round is the one that
+// tells most of what still fits apart. The instant of each decision is only assumed
+// to lie between the sending and the answer.
+func Learn(ctx context.Context, s *Session) (*Finding, error) {
+	l := newLearner(ctx, s)
+	err := l.learn()
+	e := l.evidence()
+	f := l.finding(e)
+	l.end()
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return f, err
+}

@@ -204,11 +204,8 @@ func (s *Session) Volley(ctx context.Context, n int, r *Request) ([]Shot, error)
 // Sleep waits, unless the budget of time would end before: then ErrTime, at once.
 // A session that has ended does not wait either.
 func (s *Session) Sleep(ctx context.Context, d time.Duration) error {
-	s.mu.Lock()
-	ended := s.ended
-	s.mu.Unlock()
-	if ended != nil {
-		return ended
+	if err := s.over(); err != nil {
+		return err
 	}
 	if now().Add(d).After(s.deadline) {
 		return ErrTime
@@ -240,6 +237,13 @@ func (s *Session) Shots() []Shot {
 		shots[i] = s.shots[at]
 	}
 	return shots
+}
+
+// over is the error that ended the session, if one did.
+func (s *Session) over() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
 }
 
 // Left is what remains of the budget: nothing once a failure ended the session.

@@ -1,0 +1,317 @@
+package probe
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/comporta/comporta"
+)
+
+// The certainties that are stated. What is left when all other algorithms are
+// contradicted is certain but for what no probe can see; the others are shares.
+const (
+	certain    = 0.97 // all others are contradicted, and the numbers are known
+	unsettled  = 0.80 // all others are contradicted, but the numbers are not known well
+	contested  = 0.75 // others fit as well, though worse
+	contrarian = 0.50 // nothing fits without contradiction
+)
+
+// A conclusion is the best of what fits.
+type conclusion struct {
+	found    []search
+	relaxed  bool // nothing fits; the nearest stand for it
+	shares   []Candidate
+	best     *search
+	settled  bool
+	models   []model // of the best, that fit best
+	delays   delays
+	rounds   int
+	contrary float64 // the strain of the next algorithm
+}
+
+// conclude weighs what was found.
+func (e *evidence) conclude(found []search) *conclusion {
+	c := &conclusion{found: found}
+	c.relaxed = !slices.ContainsFunc(found, func(s search) bool { return len(s.fitting) > 0 })
+	found = relax(found)
+	c.delays = e.delays(found)
+	weights := map[comporta.Algorithm]float64{}
+	bestWeight := 0.0
+	for i := range found {
+		s := &found[i]
+		if len(s.fitting) == 0 {
+			continue
+		}
+		models, tight := e.tighten(s)
+		weight := math.Pow(4, -8*tight)
+		if s.attempts {
+			weight *= 0.7
+		}
+		if s.algorithm == comporta.TokenBucket && c.delays.known && c.delays.held {
+			weight *= 50
+		}
+		weights[s.algorithm] += weight
+		if weight > bestWeight {
+			bestWeight, c.best, c.models = weight, s, models
+		}
+	}
+	if c.best == nil {
+		return c
+	}
+	c.settled = settled(found)
+	c.contrary = math.Inf(1)
+	sum := 0.0
+	for i := range found {
+		if found[i].algorithm != c.best.algorithm {
+			c.contrary = min(c.contrary, found[i].nearest.strain)
+		}
+	}
+	for _, w := range weights {
+		sum += w
+	}
+	most := contested
+	switch {
+	case c.relaxed:
+		most = contrarian
+	case len(weights) == 1 && c.settled:
+		most = certain
+	case len(weights) == 1:
+		most = unsettled
+	}
+	for a, w := range weights {
+		c.shares = append(c.shares, Candidate{a, min(most, w/sum)})
+	}
+	slices.SortFunc(c.shares, func(a, b Candidate) int {
+		return cmp.Or(-cmp.Compare(weights[a.Algorithm], weights[b.Algorithm]), cmp.Compare(a.Algorithm, b.Algorithm))
+	})
+	c.leak()
+	return c
+}
+
+// leak tells the two buckets apart.
+func (c *conclusion) leak() {
+	for i := range c.shares {
+		s := &c.shares[i]
+		if s.Algorithm != comporta.TokenBucket {
+			continue
+		}
+		switch {
+		case c.delays.known && c.delays.held:
+			s.Algorithm = comporta.LeakyBucket
+		case !c.delays.known && s.Certainty > contested:
+			s.Certainty = contested // a leaky bucket whose delays are too short to be seen
+		}
+	}
+}
+
+// tighten narrows the intervals in which the server decided until hardly any model
+// fits: those that do are the likeliest. tight is the part of the uncertainty that is
+// left, small where a variant explains all that was seen without stretching it.
+func (e *evidence) tighten(s *search) (models []model, tight float64) {
+	models, tight = s.fitting, 1
+	for _, part := range []float64{0.7, 0.5, 0.35, 0.25, 0.18, 0.12} {
+		narrow := e.narrow(part)
+		n := search{variant: s.variant, nearest: model{strain: math.Inf(1)}}
+		var tried []model
+		for k := range min(60, len(models)) {
+			tried = append(tried, narrow.tryInto(&n, models[k*len(models)/min(60, len(models))]))
+		}
+		shift := 0.0
+		if s.algorithm == comporta.SlidingCounter || s.algorithm == comporta.FixedWindow {
+			shift = 0.002
+		}
+		narrow.descend(&n, tried, 6, 0.002, shift)
+		if len(n.fitting) == 0 {
+			break
+		}
+		models, tight = n.fitting, part
+	}
+	return models, tight
+}
+
+// narrow is the evidence with a part of its uncertainty of time.
+func (e *evidence) narrow(part float64) *evidence {
+	n := *e
+	n.groups = slices.Clone(e.groups)
+	for i := range n.groups {
+		g := &n.groups[i]
+		mid := (g.first + g.last) / 2
+		g.first, g.last = mid+(g.first-mid)*part, mid+(g.last-mid)*part
+	}
+	return &n
+}
+
+// ranges are the windows and limits of models.
+func ranges(models []model) (window, units Estimate) {
+	window.Low, units.Low = math.Inf(1), math.Inf(1)
+	for i := range models {
+		m := &models[i]
+		window.Low, window.High = min(window.Low, m.window), max(window.High, m.window)
+		units.Low, units.High = min(units.Low, float64(m.room.least())), max(units.High, float64(m.room.most()))
+	}
+	window.Value = math.Sqrt(window.Low * window.High)
+	units.Value = (units.Low + units.High) / 2
+	return window, units
+}
+
+// human are the windows that people write, in seconds.
+var human = []float64{1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600}
+
+// round is a human window in the range, the nearest to the middle, or the middle.
+func (w Estimate) round() float64 {
+	best := w.Value
+	off := math.Inf(1)
+	for _, h := range human {
+		if d := math.Abs(math.Log(h / w.Value)); h >= w.Low && h <= w.High && d < off {
+			best, off = h, d
+		}
+	}
+	return best
+}
+
+// number is the limit of the model nearest to the window.
+func number(models []model, window float64) int {
+	best, off := 0, math.Inf(1)
+	for i := range models {
+		m := &models[i]
+		if d := math.Abs(m.window-window) / window; d < off {
+			mid := m.room.lo + 0.5
+			if !math.IsInf(m.room.over, 1) {
+				mid = (m.room.lo + m.room.over) / 2
+			}
+			best, off = min(max(int(math.Round(mid)), m.room.least()), m.room.most()), d
+		}
+	}
+	return best
+}
+
+// numbers writes the conclusion as a limit.
+func (c *conclusion) numbers(f *Finding) {
+	window, units := ranges(c.best.fitting)
+	likely, _ := ranges(c.models)
+	attempts := comporta.Admitted
+	if c.best.attempts {
+		attempts = comporta.Attempts
+	}
+	f.Limit = comporta.Limit{Algorithm: c.shares[0].Algorithm, Charge: attempts}
+	if !c.best.algorithm.Bucket() {
+		likely.Low, likely.High = window.Low, window.High
+		window.Value = likely.round()
+		units.Value = float64(number(c.models, window.Value))
+		f.Window, f.Units = window, units
+		f.Limit.Limit = int64(units.Value)
+		f.Limit.Window = micros(window.Value)
+		return
+	}
+	burst := number(c.models, likely.Value)
+	f.Burst = Estimate{float64(burst), units.Low, units.High}
+	l, w := write(Estimate{likely.Value, window.Low, window.High}, float64(burst))
+	f.Limit.Limit, f.Limit.Window = int64(l), micros(w)
+	if burst != int(l) {
+		f.Limit.Burst = int64(burst)
+	}
+	f.Window = Estimate{w, l * window.Low, l * window.High}
+	f.Units = Estimate{l, w / window.High, w / window.Low}
+}
+
+// write chooses among the ways to write one rate: as a bucket's burst per the time in
+// which that runs in, if a person would write that; as a round number per second,
+// minute or hour; or as it is.
+func write(unit Estimate, burst float64) (limit, window float64) {
+	full := Estimate{burst * unit.Value, burst * unit.Low, burst * unit.High}
+	if w := full.round(); w != full.Value {
+		return burst, w
+	}
+	for _, w := range []float64{1, 60, 3600} {
+		n := roundest(w/unit.High, w/unit.Low)
+		if n > 0 {
+			return n, w
+		}
+	}
+	return burst, full.Value
+}
+
+// roundest is a whole number of one or two digits and zeros in a range, or 0.
+func roundest(lo, hi float64) float64 {
+	for _, step := range []float64{1000, 500, 100, 50, 10, 5, 1} {
+		n := math.Round((lo+hi)/2/step) * step
+		if n >= lo && n <= hi && n > 0 && n/step < 100 && (step > 1 || n < 10) {
+			return n
+		}
+	}
+	return 0
+}
+
+func micros(seconds float64) time.Duration {
+	return time.Duration(math.Round(seconds*1e6)) * time.Microsecond
+}
+
+// delays say whether admitted requests were answered late as a queue would have it.
+type delays struct {
+	known, held   bool
+	longest       float64 // as a queue would have it
+	queued, plain float64 // how far the answers were off, with a queue and without
+	shots         int
+}
+
+// delays compares how late answers came with how late a leaky bucket would have let
+// them: the k-th in its queue by k units' time.
+func (e *evidence) delays(found []search) (d delays) {
+	best := delays{}
+	for i := range found {
+		if found[i].algorithm != comporta.TokenBucket || len(found[i].fitting) == 0 {
+			continue
+		}
+		models, _ := e.tighten(&found[i])
+		window, _ := ranges(models)
+		m := model{variant: found[i].variant, window: window.Value}
+		e.try(&m)
+		d := e.delaysOf(&m, float64(number(models, window.Value)))
+		if d.known && (!best.known || d.queued/d.plain < best.queued/best.plain) {
+			best = d
+		}
+	}
+	return best
+}
+
+func (e *evidence) delaysOf(m *model, limit float64) (d delays) {
+	g := &ghost{m: m, limit: limit, at: math.Inf(-1)}
+	// What the way takes beyond the least, where nothing is held back.
+	usual, n := 0.0, 0
+	for i := range e.groups {
+		for k := range e.groups[i].shots {
+			if s := &e.groups[i].shots[k]; s.Denied() {
+				usual += s.Received.Sub(s.Sent).Seconds() - e.trip
+				n++
+			}
+		}
+	}
+	if n > 0 {
+		usual /= float64(n)
+	}
+	for i := range e.groups {
+		x := &e.groups[i]
+		at := (x.first + x.last) / 2
+		g.move(at)
+		var late []float64
+		for k := range x.shots {
+			if s := &x.shots[k]; s.Admitted() {
+				late = append(late, s.Received.Sub(s.Sent).Seconds()-e.trip-usual)
+			}
+		}
+		slices.Sort(late)
+		for k, l := range late {
+			queue := (g.level + float64(k)) * m.window
+			d.longest = max(d.longest, queue)
+			d.queued += (l - queue) * (l - queue)
+			d.plain += l * l
+			d.shots++
+		}
+		g.seen(at, float64(x.admitted), float64(x.denied))
+	}
+	d.known = d.longest > 0.5*e.jitter+0.01 && d.shots > 2
+	d.held = d.queued < 0.5*d.plain
+	return d
+}

@@ -1,0 +1,190 @@
+package probe
+
+import (
+	"math"
+	"slices"
+)
+
+// most rounds that are fought after the first.
+const mostRounds = 10
+
+func (l *learner) learn() error {
+	denied, err := l.first()
+	if err != nil || !denied {
+		return err
+	}
+	for range mostRounds {
+		e := l.evidence()
+		found := l.search(e)
+		if settled(found) {
+			return nil
+		}
+		r, ok := e.plan(e.believe(relax(found), 9), l.elapsed(), l.s.Left())
+		if l.trace != nil {
+			l.trace(e, found, r, ok)
+		}
+		if !ok {
+			return nil
+		}
+		if err := l.fight(&r, e.jitter+0.005); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// search looks at all variants, beginning with what fitted or nearly did before.
+func (l *learner) search(e *evidence) (found []search) {
+	for _, v := range variants {
+		s := e.search(v, l.seeds)
+		found = append(found, s)
+	}
+	l.seeds = l.seeds[:0]
+	for i := range found {
+		f := found[i].fitting
+		n := min(40, len(f))
+		for k := range n {
+			l.seeds = append(l.seeds, f[(2*k+1)*len(f)/(2*n)])
+		}
+		l.seeds = append(l.seeds, found[i].nearest)
+	}
+	return found
+}
+
+// relax takes, where nothing fits, what misses by least as fitting.
+func relax(found []search) []search {
+	least := math.Inf(1)
+	for i := range found {
+		if len(found[i].fitting) > 0 {
+			return found
+		}
+		least = min(least, found[i].nearest.strain)
+	}
+	found = slices.Clone(found)
+	for i := range found {
+		if found[i].nearest.strain <= least+0.5 {
+			found[i].fitting = []model{found[i].nearest}
+		}
+	}
+	return found
+}
+
+// Nothing is known of a limit that admits nothing for so long, in seconds.
+const hopeless = 130
+
+// first exhausts the budget of the key, waits until something comes back, and sees
+// whether that is one unit or many.
+func (l *learner) first() (denied bool, err error) {
+	_, denied, err = l.ramp(1, max(1, l.budget*6/10))
+	if err != nil || !denied {
+		return denied, err
+	}
+	if l.most = l.total(); l.most == 0 { // used before, or closed
+		begun := l.elapsed()
+		if err := l.poll(nil, 0.02, 0.2, hopeless); err != nil {
+			return true, err
+		}
+		if l.total() == 0 {
+			return false, nil
+		}
+		if err := l.until(l.elapsed() + 2 + 2*(l.elapsed()-begun)); err != nil {
+			return true, err
+		}
+		l.forget()
+		_, denied, err = l.ramp(1, max(1, l.s.Left().Requests*6/10))
+		if l.most = l.total(); err != nil || !denied {
+			return denied, err
+		}
+	}
+	if err := l.poll(nil, 0.02, 0.2, math.Inf(1)); err != nil {
+		return true, err
+	}
+	_, _, err = l.ramp(1, max(2, l.most*4/10))
+	return true, err
+}
+
+// fight does what a round says.
+func (l *learner) fight(r *round, blur float64) error {
+	if err := l.until(r.at); err != nil {
+		return err
+	}
+	first := max(1, int(math.Ceil(0.8*r.leastTake)))
+	most := int(r.share)
+	if r.all {
+		most = l.s.Left().Requests
+	}
+	_, denied, err := l.drain(min(first, most), most)
+	if err != nil {
+		return err
+	}
+	if denied {
+		if err := l.poll(r.returns, blur, 0.1, math.Inf(1)); err != nil {
+			return err
+		}
+		_, _, err = l.ramp(1, max(2, l.most*4/10))
+	}
+	return err
+}
+
+// drain sends one volley, and then what is surely more than comes back meanwhile,
+// until one is denied.
+func (l *learner) drain(first, most int) (sent int, denied bool, err error) {
+	v, err := l.shoot(first)
+	if _, d := l.answers(v); err != nil || d > 0 || v.n >= most {
+		return v.n, d > 0, err
+	}
+	sent, denied, err = l.ramp(max(1, first/10), most-v.n)
+	return sent + v.n, denied, err
+}
+
+// total is how many were admitted so far.
+func (l *learner) total() (sum int) {
+	e := l.evidence()
+	for i := range e.groups {
+		sum += e.groups[i].admitted
+	}
+	return sum
+}
+
+// poll sends one at a time until one is admitted: when something may come back, and
+// then with gaps that grow with the time that this takes; for most seconds.
+func (l *learner) poll(expected []float64, least, part, most float64) error {
+	begun := l.elapsed()
+	expected = thin(expected, begun, least)
+	for l.elapsed()-begun < most {
+		next := l.elapsed() + max(least, part*(l.elapsed()-begun))
+		if len(expected) > 0 {
+			next, expected = max(expected[0], l.elapsed()), expected[1:]
+		}
+		if err := l.until(next); err != nil {
+			return err
+		}
+		v, err := l.shoot(1)
+		if err != nil {
+			return err
+		}
+		if _, denied := l.answers(v); denied == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// thin makes at most some of many instants: the polls that tell most of them apart.
+func thin(expected []float64, from, least float64) (polls []float64) {
+	const most = 40
+	last := from
+	step := max(1, len(expected)/most)
+	for i := 0; i < len(expected); i += step {
+		at := expected[i] + least/2
+		if at-last < least {
+			continue
+		}
+		if gap := at - last; gap > 4*least { // and one before, where nothing should have come yet
+			polls = append(polls, at-1.5*least)
+		}
+		polls = append(polls, at)
+		last = at
+	}
+	return polls
+}

@@ -1,0 +1,204 @@
+package probe
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/comporta/comporta"
+)
+
+// A belief is one of the models that fit, with a limit that it may have, and how much
+// it weighs: all variants together weigh the same.
+type belief struct {
+	ghost  *ghost
+	weight float64
+}
+
+// believe picks models that stand for all that fit.
+func (e *evidence) believe(found []search, each int) (all []belief) {
+	for i := range found {
+		f := slices.Clone(found[i].fitting)
+		if len(f) == 0 {
+			continue
+		}
+		slices.SortFunc(f, func(a, b model) int {
+			return cmp.Or(cmp.Compare(a.window, b.window), cmp.Compare(a.boundary, b.boundary))
+		})
+		n := min(each, len(f))
+		for k := range n {
+			m := f[(2*k+1)*len(f)/(2*n)]
+			least, most := float64(m.room.least()), float64(min(m.room.most(), 2*m.room.least()+10))
+			part := []float64{0.5, 0, 1}[k%3]
+			limit := math.Round(least + part*(most-least))
+			all = append(all, belief{newGhost(e, &m, limit), 1 / float64(n)})
+		}
+	}
+	return all
+}
+
+// A round is the one experiment there is: to wait, to take a part of what there is or
+// all, to wait until something comes back, and to see how much.
+type round struct {
+	at    float64 // when to take
+	all   bool    // until one is denied; else share
+	share float64
+	// What is expected, over all beliefs.
+	takes     float64
+	returns   []float64 // the instants at which the first comes back, in order
+	worth     float64
+	costs     float64
+	requests  float64
+	leastTake float64
+}
+
+// A sign is what a belief expects of a round, within the uncertainty of time.
+type sign struct{ taken, back, came [2]float64 }
+
+func apart(a, b [2]float64, by float64) bool { return a[0] > b[1]+by || b[0] > a[1]+by }
+
+func (s *sign) differs(o *sign, blur float64) bool {
+	if apart(s.taken, o.taken, 0.5) {
+		return true
+	}
+	rel := 0.01 * min(s.back[1], o.back[1])
+	return apart(s.back, o.back, blur+rel) || apart(s.came, o.came, 0.5)
+}
+
+// foresee is what a belief expects of a round.
+func (b *belief) foresee(r *round, blur float64) (s sign) {
+	for i, shift := range []float64{-blur / 2, blur / 2} {
+		g := b.ghost.clone()
+		at := r.at + shift
+		n := g.room(at)
+		if !r.all {
+			n = min(n, r.share)
+		}
+		taken := g.take(at, n)
+		s.taken[i] = taken
+		back := at
+		came := 0.0
+		if r.all || taken < r.share {
+			g.take(at, 1)
+			back = g.next(at)
+			came = min(g.room(back+0.05*(back-at)+blur), 0.4*b.ghost.limit)
+		}
+		s.back[i], s.came[i] = back-at, came
+	}
+	for _, p := range []*[2]float64{&s.taken, &s.back, &s.came} {
+		if p[0] > p[1] {
+			p[0], p[1] = p[1], p[0]
+		}
+	}
+	return s
+}
+
+// plan chooses the round that tells most beliefs apart for what it costs.
+func (e *evidence) plan(beliefs []belief, from float64, left Budget) (best round, ok bool) {
+	blur := e.jitter + 0.005
+	var starts []float64
+	starts = append(starts, from+0.02)
+	for i := range beliefs {
+		p := beliefs[i].ghost.m.window
+		if beliefs[i].ghost.m.algorithm.Bucket() {
+			p *= beliefs[i].ghost.limit
+		}
+		if i%3 != 0 && len(beliefs) > 12 {
+			continue
+		}
+		for _, part := range []float64{0.1, 0.3, 0.6, 0.9, 1.3, 1.8, 2.4} {
+			starts = append(starts, from+part*p)
+		}
+	}
+	slices.Sort(starts)
+	last := math.Inf(-1)
+	for _, at := range starts {
+		if at < last+0.02*(at-from) { // as good as the one before
+			continue
+		}
+		last = at
+		for _, all := range []bool{true, false} {
+			r := round{at: at, all: all}
+			if !all {
+				r.share = math.Ceil(0.4 * beliefs[0].ghost.limit)
+			}
+			e.weigh(&r, beliefs, from, blur)
+			if r.requests > float64(left.Requests) || r.costs == 0 || r.returns[len(r.returns)/2] > from+left.Time.Seconds() {
+				continue
+			}
+			if r.worth > 0 && (!ok || r.worth/r.costs > best.worth/best.costs) {
+				best, ok = r, true
+			}
+		}
+	}
+	return best, ok
+}
+
+func (e *evidence) weigh(r *round, beliefs []belief, from, blur float64) {
+	signs := make([]sign, len(beliefs))
+	sum := 0.0
+	r.leastTake = math.Inf(1)
+	for i := range beliefs {
+		signs[i] = beliefs[i].foresee(r, blur)
+		sum += beliefs[i].weight
+		r.takes += beliefs[i].weight * signs[i].taken[1]
+		r.leastTake = min(r.leastTake, signs[i].taken[0])
+		r.requests += beliefs[i].weight * (signs[i].taken[1] + signs[i].came[1])
+		r.returns = append(r.returns, r.at+(signs[i].back[0]+signs[i].back[1])/2)
+	}
+	r.takes /= sum
+	r.requests = r.requests/sum*1.3 + 20
+	slices.Sort(r.returns)
+	var pairs float64
+	for i := range beliefs {
+		for j := range i {
+			a, b := beliefs[i].ghost, beliefs[j].ghost
+			w := beliefs[i].weight * beliefs[j].weight
+			switch {
+			case a.m.algorithm != b.m.algorithm:
+				w *= 4
+			case a.m.attempts != b.m.attempts:
+			case math.Abs(a.m.window-b.m.window) < 0.01*a.m.window && a.limit == b.limit:
+				continue
+			}
+			pairs += w
+			if signs[i].differs(&signs[j], blur) {
+				r.worth += w
+			}
+		}
+	}
+	if pairs > 0 {
+		r.worth /= pairs
+	}
+	wait := r.returns[len(r.returns)/2] - from
+	r.costs = 1 + r.requests/1500 + wait/100
+}
+
+// settled says that one algorithm is left and its numbers are known well enough.
+func settled(found []search) bool {
+	var only *search
+	for i := range found {
+		if len(found[i].fitting) == 0 {
+			continue
+		}
+		if only != nil {
+			return false
+		}
+		only = &found[i]
+	}
+	if only == nil {
+		return true
+	}
+	lo, hi := math.Inf(1), 0.0
+	least, most := math.MaxInt, 0
+	for i := range only.fitting {
+		m := &only.fitting[i]
+		lo, hi = min(lo, m.window), max(hi, m.window)
+		least, most = min(least, m.room.least()), max(most, m.room.most())
+	}
+	blur := 0
+	if only.algorithm == comporta.TokenBucket {
+		blur = 2
+	}
+	return hi-lo <= 0.03*lo && most-least <= blur
+}
