@@ -1,5 +1,0 @@
-package client
-
-import "github.com/dunglas/httpsfv"
-
-var _ httpsfv.List
