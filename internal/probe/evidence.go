@@ -26,8 +26,9 @@ type evidence struct {
 	trip float64
 	// jitter is the longest excess over trip of answers that the server did not hold back.
 	jitter float64
-	// holds says that admitted requests are answered late.
+	// holds says that admitted requests are answered late, and queue how.
 	holds bool
+	queue queue
 }
 
 // A flight is what was sent at once, as far as it is known now.
@@ -62,6 +63,7 @@ func newEvidence(flights []flight, begun time.Time) *evidence {
 		}
 		return 0
 	})
+	e.measureQueue()
 	for i := 1; i < len(e.groups); i++ { // what left later may not be decided on much earlier
 		e.groups[i].last = max(e.groups[i].last, e.groups[i-1].last)
 	}
@@ -120,6 +122,48 @@ func (e *evidence) measure(flights []flight) {
 	e.jitter = max(free, held)
 	if denied > 0 && pending > max(1, sent/10) || denied > 4 && held > 1.5*free+0.03 {
 		e.holds, e.jitter = true, free
+	}
+}
+
+// A queue is what the answers of one volley tell of a leaky bucket: they come evenly
+// spaced, by one unit's time each.
+type queue struct {
+	known bool
+	unit  Estimate // seconds
+}
+
+// measureQueue takes the longest line of answers.
+func (e *evidence) measureQueue() {
+	if !e.holds {
+		return
+	}
+	longest := 0.0
+	for i := range e.groups {
+		var came []float64
+		for k := range e.groups[i].shots {
+			if s := &e.groups[i].shots[k]; s.Admitted() {
+				came = append(came, s.Received.Sub(s.Sent).Seconds())
+			}
+		}
+		if len(came) < 4 {
+			continue
+		}
+		slices.Sort(came)
+		n := float64(len(came) - 1)
+		took := came[len(came)-1] - came[0]
+		if took < 3*e.jitter || took <= longest {
+			continue
+		}
+		// Even? The middle one came in the middle, and so on.
+		off := 0.0
+		for k, c := range came {
+			off = max(off, math.Abs(c-came[0]-took*float64(k)/n))
+		}
+		if off > 2*e.jitter+0.002 {
+			continue
+		}
+		longest = took
+		e.queue = queue{true, Estimate{took / n, (took - e.jitter) / n, (took + e.jitter) / n}}
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // most rounds that are fought after the first.
-const mostRounds = 10
+const mostRounds = 16
 
 func (l *learner) learn() error {
 	denied, err := l.first()
@@ -19,7 +19,7 @@ func (l *learner) learn() error {
 		if settled(found) {
 			return nil
 		}
-		r, ok := e.plan(e.believe(relax(found), 9), l.elapsed(), l.s.Left())
+		r, ok := e.plan(e.believe(relax(found), 24), l.elapsed(), l.s.Left())
 		if l.trace != nil {
 			l.trace(e, found, r, ok)
 		}
@@ -36,8 +36,11 @@ func (l *learner) learn() error {
 // search looks at all variants, beginning with what fitted or nearly did before.
 func (l *learner) search(e *evidence) (found []search) {
 	for _, v := range variants {
-		s := e.search(v, l.seeds)
-		found = append(found, s)
+		if e.queue.known && !v.algorithm.Bucket() {
+			found = append(found, search{variant: v, nearest: model{variant: v, strain: math.MaxInt32}})
+			continue
+		}
+		found = append(found, e.search(v, l.seeds))
 	}
 	l.seeds = l.seeds[:0]
 	for i := range found {

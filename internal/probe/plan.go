@@ -93,45 +93,68 @@ func (b *belief) foresee(r *round, blur float64) (s sign) {
 	return s
 }
 
-// plan chooses the round that tells most beliefs apart for what it costs.
+// plan chooses the round that leaves least in doubt for what it costs.
 func (e *evidence) plan(beliefs []belief, from float64, left Budget) (best round, ok bool) {
 	blur := e.jitter + 0.005
-	var starts []float64
-	starts = append(starts, from+0.02)
-	for i := range beliefs {
-		p := beliefs[i].ghost.m.window
-		if beliefs[i].ghost.m.algorithm.Bucket() {
-			p *= beliefs[i].ghost.limit
+	last := math.Inf(-1)
+	starts := e.starts(beliefs, from)
+	for _, patient := range []bool{true, false} {
+		for _, at := range starts {
+			if at < last+0.03*(at-from) { // as good as the one before
+				continue
+			}
+			last = at
+			for _, all := range []bool{true, false} {
+				r := round{at: at, all: all}
+				if !all {
+					r.share = math.Ceil(0.4 * beliefs[0].ghost.limit)
+				}
+				e.weigh(&r, beliefs, from, blur)
+				end := r.returns[len(r.returns)/2]
+				if r.requests > float64(left.Requests) || end > from+left.Time.Seconds() {
+					continue
+				}
+				// What mimics another way for a while does not do so for long: the rounds
+				// reach further and further.
+				if patient && end-from < 0.2*from {
+					continue
+				}
+				if r.worth > 0.01 && (!ok || r.worth/r.costs > best.worth/best.costs) {
+					best, ok = r, true
+				}
+			}
 		}
-		if i%3 != 0 && len(beliefs) > 12 {
-			continue
+		if ok {
+			break
+		}
+	}
+	return best, ok
+}
+
+// starts are the instants at which a round may begin.
+func (e *evidence) starts(beliefs []belief, from float64) []float64 {
+	starts := []float64{from + 0.02}
+	stride := max(1, len(beliefs)/10)
+	for i := stride / 2; i < len(beliefs); i += stride {
+		g := beliefs[i].ghost
+		p := g.m.window
+		if g.m.algorithm.Bucket() {
+			p *= g.limit
+			// When a unit more is there: how many there are tells the rate.
+			for _, part := range []float64{0.3, 0.6, 0.95} {
+				units := math.Floor(part * g.limit)
+				g.move(from)
+				if at := from + (g.level+units-g.limit)*g.m.window; units > 0 && at > from {
+					starts = append(starts, at)
+				}
+			}
 		}
 		for _, part := range []float64{0.1, 0.3, 0.6, 0.9, 1.3, 1.8, 2.4} {
 			starts = append(starts, from+part*p)
 		}
 	}
 	slices.Sort(starts)
-	last := math.Inf(-1)
-	for _, at := range starts {
-		if at < last+0.02*(at-from) { // as good as the one before
-			continue
-		}
-		last = at
-		for _, all := range []bool{true, false} {
-			r := round{at: at, all: all}
-			if !all {
-				r.share = math.Ceil(0.4 * beliefs[0].ghost.limit)
-			}
-			e.weigh(&r, beliefs, from, blur)
-			if r.requests > float64(left.Requests) || r.costs == 0 || r.returns[len(r.returns)/2] > from+left.Time.Seconds() {
-				continue
-			}
-			if r.worth > 0 && (!ok || r.worth/r.costs > best.worth/best.costs) {
-				best, ok = r, true
-			}
-		}
-	}
-	return best, ok
+	return starts
 }
 
 func (e *evidence) weigh(r *round, beliefs []belief, from, blur float64) {
@@ -149,26 +172,32 @@ func (e *evidence) weigh(r *round, beliefs []belief, from, blur float64) {
 	r.takes /= sum
 	r.requests = r.requests/sum*1.3 + 20
 	slices.Sort(r.returns)
-	var pairs float64
+	// doubt is the weight of the pairs that would still not be told apart, of those
+	// that matter: other algorithms, or numbers that are not nearly the same.
+	var pairs, doubt [2]float64
 	for i := range beliefs {
 		for j := range i {
 			a, b := beliefs[i].ghost, beliefs[j].ghost
-			w := beliefs[i].weight * beliefs[j].weight
+			kind := 0
 			switch {
-			case a.m.algorithm != b.m.algorithm:
-				w *= 4
-			case a.m.attempts != b.m.attempts:
+			case a.m.algorithm != b.m.algorithm || a.m.attempts != b.m.attempts:
 			case math.Abs(a.m.window-b.m.window) < 0.01*a.m.window && a.limit == b.limit:
 				continue
+			default:
+				kind = 1
 			}
-			pairs += w
-			if signs[i].differs(&signs[j], blur) {
-				r.worth += w
+			w := beliefs[i].weight * beliefs[j].weight
+			pairs[kind] += w
+			if !signs[i].differs(&signs[j], blur) {
+				doubt[kind] += w
 			}
 		}
 	}
-	if pairs > 0 {
-		r.worth /= pairs
+	for kind, share := range []float64{1, 0.6} {
+		if pairs[kind] > 0 {
+			const floor = 0.002 // as fine as this many beliefs can tell
+			r.worth += share * math.Log((1+floor)/(doubt[kind]/pairs[kind]+floor)) / math.Log(1/floor)
+		}
 	}
 	wait := r.returns[len(r.returns)/2] - from
 	r.costs = 1 + r.requests/1500 + wait/100

@@ -152,16 +152,23 @@ func (e *evidence) tryInto(s *search, m model) model {
 func (e *evidence) searchBucket(s *search, seeds []model, longest float64) {
 	const step = 1.02
 	var all []model
-	for w := shortestUnit; w < longest; w *= step {
+	from, to := shortestUnit, longest
+	if e.queue.known { // the delays tell the rate
+		from, to = e.queue.unit.Low, e.queue.unit.High
+	}
+	for w := from; w < to; w *= min(step, 1e-5+math.Pow(to/from, 0.02)) {
 		all = append(all, e.tryInto(s, model{variant: s.variant, window: w}))
 	}
-	lows := seeds
-	for i := 1; i+1 < len(all); i++ {
-		if all[i].strain <= all[i-1].strain && all[i].strain <= all[i+1].strain {
+	lows := slices.Clone(seeds)
+	for i := range all {
+		if (i == 0 || all[i].strain < all[i-1].strain) && (i+1 == len(all) || all[i].strain <= all[i+1].strain) {
 			lows = append(lows, all[i])
 		}
 	}
-	e.descend(s, lows, 12, step-1, 0)
+	e.descend(s, lows, 30, step-1, 0)
+	if e.queue.known {
+		s.fitting = slices.DeleteFunc(s.fitting, func(m model) bool { return m.window < from || m.window > to })
+	}
 }
 
 // A turn is a denial followed by an admission: between two windows' counts, a
@@ -213,15 +220,57 @@ func (e *evidence) searchFixed(s *search, longest float64) {
 	}
 }
 
-// searchCounter goes over windows and boundaries coarsely, and then downhill from the best.
+// searchCounter goes over windows and boundaries coarsely, and downhill from the best
+// boundary of each window. Boundaries are those around the middle of what was seen,
+// so that a change of the window moves the others as little as may be.
 func (e *evidence) searchCounter(s *search, seeds []model, longest float64) {
-	const step, parts = 1.06, 20
-	var tried []model
+	const step, parts, bins = 1.05, 20, 40
+	mid := e.groups[0].first + e.span()/2
+	var best []model
 	for w := shortestWindow; w < longest; w *= step {
+		low := model{strain: math.Inf(1)}
 		for i := range parts {
-			tried = append(tried, e.tryInto(s, model{variant: s.variant, window: w, boundary: w * float64(i) / parts}))
+			m := e.tryInto(s, model{variant: s.variant, window: w, boundary: mid + w*float64(i)/parts})
+			if m.strain < low.strain {
+				low = m
+			}
+		}
+		best = append(best, low)
+	}
+	for i := range seeds {
+		m := &seeds[i]
+		m.boundary += math.Ceil((mid-m.boundary)/m.window) * m.window
+	}
+	e.descend(s, best, bins, (step-1)/2, 1.0/parts/2)
+	e.descend(s, seeds, 16, 0.002, 0.002)
+	e.extend(s, 1, longest)
+	e.extend(s, -1, longest)
+}
+
+// extend follows what fits to longer or shorter windows as far as it goes.
+func (e *evidence) extend(s *search, way, longest float64) {
+	if len(s.fitting) == 0 {
+		return
+	}
+	m := s.fitting[0]
+	for _, f := range s.fitting {
+		if way*f.window > way*m.window {
+			m = f
 		}
 	}
-	e.descend(s, tried, 24, (step-1)/2, 1.0/parts/2)
-	e.descend(s, seeds, 12, 0.002, 0.002)
+	for step := 0.02; step > 0.001 && m.window < longest && m.window > shortestWindow; {
+		w := m.window * (1 + way*step)
+		best := model{strain: math.Inf(1)}
+		for i := -8; i <= 8; i++ {
+			n := e.tryInto(s, model{variant: s.variant, window: w, boundary: m.boundary + float64(i)*step*m.window/4})
+			if n.strain < best.strain {
+				best = n
+			}
+		}
+		if !best.fits() {
+			step /= 2
+			continue
+		}
+		m = best
+	}
 }
