@@ -94,10 +94,7 @@ func (e *evidence) slidingLog(window float64, attempts bool) room {
 			r.atLeast(float64(before + g.admitted))
 		}
 		if g.denied > 0 {
-			own := p
-			if attempts {
-				own-- // its own attempt came after its decision
-			}
+			own := g.admitted + g.lost // before the first denial of the group there is none
 			r.atMost(perhaps + own + e.later(i, attempts))
 		}
 		sure += s
@@ -190,10 +187,7 @@ func (e *evidence) slidingCounter(window, boundary float64, attempts bool) room 
 	for i := range e.groups {
 		g := &e.groups[i]
 		s, p := g.charged(attempts)
-		own := p
-		if attempts {
-			own--
-		}
+		own := g.admitted + g.lost // before the first denial of the group there is none
 		k0, k1 := math.Floor((g.first-boundary)/window), math.Floor((g.last-boundary)/window)
 		w.reach(k0)
 		late := float64(e.later(i, attempts))

@@ -159,10 +159,13 @@ func ranges(models []model) (window, units Estimate) {
 // human are the windows that people write, in seconds.
 var human = []float64{1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600}
 
-// round is a human window in the range, the nearest to the middle, or the middle.
+// near is how far from the likeliest number a rounder one may be.
+const near = 0.025
+
+// round is a human window in the range and near the value, or the value.
 func (w Estimate) round() float64 {
 	best := w.Value
-	off := math.Inf(1)
+	off := near
 	for _, h := range human {
 		if d := math.Abs(math.Log(h / w.Value)); h >= w.Low && h <= w.High && d < off {
 			best, off = h, d
@@ -171,43 +174,53 @@ func (w Estimate) round() float64 {
 	return best
 }
 
-// number is the limit of the model nearest to the window.
+// number is the limit of the model nearest to the window: what was certainly
+// admitted at once, where units come back at once too, or the middle.
 func number(models []model, window float64) int {
 	best, off := 0, math.Inf(1)
 	for i := range models {
 		m := &models[i]
 		if d := math.Abs(m.window-window) / window; d < off {
-			mid := m.room.lo + 0.5
-			if !math.IsInf(m.room.over, 1) {
-				mid = (m.room.lo + m.room.over) / 2
+			off = d
+			best = m.room.least()
+			if whole := m.algorithm == comporta.FixedWindow || m.algorithm == comporta.SlidingLog; !whole && !math.IsInf(m.room.over, 1) {
+				best = min(max(int(math.Round((m.room.lo+m.room.over)/2)), m.room.least()), m.room.most())
 			}
-			best, off = min(max(int(math.Round(mid)), m.room.least()), m.room.most()), d
 		}
 	}
 	return best
 }
 
+// middle is the window of the model in the middle.
+func middle(models []model) float64 {
+	windows := make([]float64, len(models))
+	for i := range models {
+		windows[i] = models[i].window
+	}
+	slices.Sort(windows)
+	return windows[len(windows)/2]
+}
+
 // numbers writes the conclusion as a limit.
 func (c *conclusion) numbers(f *Finding) {
 	window, units := ranges(c.best.fitting)
-	likely, _ := ranges(c.models)
+	likely := middle(c.models)
 	attempts := comporta.Admitted
 	if c.best.attempts {
 		attempts = comporta.Attempts
 	}
 	f.Limit = comporta.Limit{Algorithm: c.shares[0].Algorithm, Charge: attempts}
 	if !c.best.algorithm.Bucket() {
-		likely.Low, likely.High = window.Low, window.High
-		window.Value = likely.round()
+		window.Value = Estimate{likely, window.Low, window.High}.round()
 		units.Value = float64(number(c.models, window.Value))
 		f.Window, f.Units = window, units
 		f.Limit.Limit = int64(units.Value)
 		f.Limit.Window = micros(window.Value)
 		return
 	}
-	burst := number(c.models, likely.Value)
+	burst := number(c.models, likely)
 	f.Burst = Estimate{float64(burst), units.Low, units.High}
-	l, w := write(Estimate{likely.Value, window.Low, window.High}, float64(burst))
+	l, w := write(Estimate{likely, window.Low, window.High}, float64(burst))
 	f.Limit.Limit, f.Limit.Window = int64(l), micros(w)
 	if burst != int(l) {
 		f.Limit.Burst = int64(burst)
@@ -225,7 +238,7 @@ func write(unit Estimate, burst float64) (limit, window float64) {
 		return burst, w
 	}
 	for _, w := range []float64{1, 60, 3600} {
-		n := roundest(w/unit.High, w/unit.Low)
+		n := roundest(w/min(unit.High, unit.Value*(1+near/2)), w/max(unit.Low, unit.Value*(1-near/2)))
 		if n > 0 {
 			return n, w
 		}
@@ -265,10 +278,8 @@ func (e *evidence) delays(found []search) (d delays) {
 			continue
 		}
 		models, _ := e.tighten(&found[i])
-		window, _ := ranges(models)
-		m := model{variant: found[i].variant, window: window.Value}
-		e.try(&m)
-		d := e.delaysOf(&m, float64(number(models, window.Value)))
+		m := model{variant: found[i].variant, window: middle(models)}
+		d := e.delaysOf(&m, float64(number(models, m.window)))
 		if d.known && (!best.known || d.queued/d.plain < best.queued/best.plain) {
 			best = d
 		}

@@ -6,7 +6,7 @@ import (
 )
 
 // most rounds that are fought after the first.
-const mostRounds = 16
+const mostRounds = 30
 
 func (l *learner) learn() error {
 	denied, err := l.first()

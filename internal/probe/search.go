@@ -51,7 +51,8 @@ func (e *evidence) try(m *model) {
 	default:
 		var stray float64
 		m.room, stray = e.bucket(1/m.window, m.attempts)
-		m.room.lo = max(m.room.lo, 1)
+		// A bucket that fills within the uncertainty of time is not one that can be seen.
+		m.room.lo = max(m.room.lo, 1, 1.5*e.jitter/m.window)
 		m.strain = max(m.room.strain(), stray)
 		return
 	}
