@@ -83,7 +83,10 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// space is what the pace puts between two requests, while any remain.
+// space is what the pace puts between two requests, while any remain. Gently: none
+// above the half; above the quarter what the policy gives in the long run, where
+// that is known, which a bucket and a sliding window give back as it goes; below
+// it what remains, spread.
 func (k *known) space(now time.Time, pace Pace) time.Duration {
 	left := k.reset.Sub(now)
 	switch {
@@ -91,10 +94,14 @@ func (k *known) space(now time.Time, pace Pace) time.Duration {
 		return 0
 	case pace == Strict:
 		return left / time.Duration(k.left)
-	case k.left <= k.Limit/2:
-		return min(left/time.Duration(k.left), gentleMost)
+	case k.left > k.Limit/2:
+		return 0
 	}
-	return 0
+	space := min(left/time.Duration(k.left), gentleMost)
+	if k.left > k.Limit/4 && k.Window > 0 {
+		space = min(space, k.Window/time.Duration(k.Limit))
+	}
+	return space
 }
 
 // interval is the time in which the tightest policy, as far as is known, gives
