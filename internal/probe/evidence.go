@@ -149,21 +149,32 @@ func (e *evidence) measureQueue() {
 			continue
 		}
 		slices.Sort(came)
-		n := float64(len(came) - 1)
-		took := came[len(came)-1] - came[0]
+		n := len(came) - 1
+		took := came[n] - came[0]
 		if took < 3*e.jitter || took <= longest {
 			continue
 		}
 		// Even? The middle one came in the middle, and so on.
 		off := 0.0
 		for k, c := range came {
-			off = max(off, math.Abs(c-came[0]-took*float64(k)/n))
+			off = max(off, math.Abs(c-came[0]-took*float64(k)/float64(n)))
 		}
 		if off > 2*e.jitter+0.002 {
 			continue
 		}
 		longest = took
-		e.queue = queue{true, Estimate{took / n, (took - e.jitter) / n, (took + e.jitter) / n}}
+		// The jitter stretches both ends; within, who overtook whom evens out.
+		cut := 0
+		if n > 10 {
+			cut = n / 10
+		}
+		inner := float64(n - 2*cut)
+		unit := (came[n-cut] - came[cut]) / inner
+		doubt := e.jitter
+		if cut > 0 && float64(cut)*unit > e.jitter {
+			doubt = min(doubt, 3*math.Sqrt(e.jitter*unit)+0.001)
+		}
+		e.queue = queue{true, Estimate{unit, unit - doubt/inner, unit + doubt/inner}}
 	}
 }
 

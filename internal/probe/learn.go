@@ -111,17 +111,20 @@ func (l *learner) fight(r *round, blur float64) error {
 	if err := l.until(r.at); err != nil {
 		return err
 	}
-	first := max(1, int(math.Ceil(0.8*r.leastTake)))
 	most := int(r.share)
 	if r.all {
 		most = l.s.Left().Requests
 	}
-	_, denied, err := l.drain(min(first, most), most)
+	_, denied, err := l.drain(min(r.first, most), most)
 	if err != nil {
 		return err
 	}
 	if denied {
-		if err := l.poll(r.returns, blur, 0.1, math.Inf(1)); err != nil {
+		polls := 40
+		if r.denials { // each puts off what it looks for
+			polls = 6
+		}
+		if err := l.poll(thin(r.returns, l.elapsed(), blur, polls), blur, 0.1, math.Inf(1)); err != nil {
 			return err
 		}
 		_, _, err = l.ramp(1, max(2, l.most*4/10))
@@ -136,7 +139,7 @@ func (l *learner) drain(first, most int) (sent int, denied bool, err error) {
 	if _, d := l.answers(v); err != nil || d > 0 || v.n >= most {
 		return v.n, d > 0, err
 	}
-	sent, denied, err = l.ramp(max(1, first/10), most-v.n)
+	sent, denied, err = l.ramp(max(1, first/6), most-v.n)
 	return sent + v.n, denied, err
 }
 
@@ -153,7 +156,6 @@ func (l *learner) total() (sum int) {
 // then with gaps that grow with the time that this takes; for most seconds.
 func (l *learner) poll(expected []float64, least, part, most float64) error {
 	begun := l.elapsed()
-	expected = thin(expected, begun, least)
 	for l.elapsed()-begun < most {
 		next := l.elapsed() + max(least, part*(l.elapsed()-begun))
 		if len(expected) > 0 {
@@ -173,9 +175,8 @@ func (l *learner) poll(expected []float64, least, part, most float64) error {
 	return nil
 }
 
-// thin makes at most some of many instants: the polls that tell most of them apart.
-func thin(expected []float64, from, least float64) (polls []float64) {
-	const most = 40
+// thin makes about most of many instants: the polls that tell most of them apart.
+func thin(expected []float64, from, least float64, most int) (polls []float64) {
 	last := from
 	step := max(1, len(expected)/most)
 	for i := 0; i < len(expected); i += step {

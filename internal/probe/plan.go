@@ -44,12 +44,13 @@ type round struct {
 	all   bool    // until one is denied; else share
 	share float64
 	// What is expected, over all beliefs.
-	takes     float64
-	returns   []float64 // the instants at which the first comes back, in order
-	worth     float64
-	costs     float64
-	requests  float64
-	leastTake float64
+	takes    float64
+	returns  []float64 // the instants at which the first comes back, in order
+	worth    float64
+	costs    float64
+	requests float64
+	first    int  // surely there
+	denials  bool // that denials count is likely
 }
 
 // A sign is what a belief expects of a round, within the uncertainty of time.
@@ -95,40 +96,39 @@ func (b *belief) foresee(r *round, blur float64) (s sign) {
 
 // plan chooses the round that leaves least in doubt for what it costs.
 func (e *evidence) plan(beliefs []belief, from float64, left Budget) (best round, ok bool) {
-	blur := e.jitter + 0.005
-	last := math.Inf(-1)
 	starts := e.starts(beliefs, from)
-	for _, patient := range []bool{true, false} {
-		for _, at := range starts {
-			if at < last+0.03*(at-from) { // as good as the one before
-				continue
-			}
-			last = at
-			for _, all := range []bool{true, false} {
-				r := round{at: at, all: all}
-				if !all {
-					r.share = math.Ceil(0.4 * beliefs[0].ghost.limit)
-				}
-				e.weigh(&r, beliefs, from, blur)
-				end := r.returns[len(r.returns)/2]
-				if r.requests > float64(left.Requests) || end > from+left.Time.Seconds() {
+	// Where nothing is told apart for sure, chance may do it: instants are seldom as
+	// uncertain as they may be. And what mimics another way for a while does not do so
+	// for long: the rounds reach further and further, while they can.
+	for _, blur := range []float64{0.7 * e.jitter, 0.2 * e.jitter} {
+		for _, reach := range []float64{0.2 * from, 0} {
+			last := math.Inf(-1)
+			for _, at := range starts {
+				if at < last+0.03*(at-from) { // as good as the one before
 					continue
 				}
-				// What mimics another way for a while does not do so for long: the rounds
-				// reach further and further.
-				if patient && end-from < 0.2*from {
-					continue
-				}
-				if r.worth > 0.01 && (!ok || r.worth/r.costs > best.worth/best.costs) {
-					best, ok = r, true
+				last = at
+				for _, all := range []bool{true, false} {
+					r := round{at: at, all: all}
+					if !all {
+						r.share = math.Ceil(0.4 * beliefs[0].ghost.limit)
+					}
+					e.weigh(&r, beliefs, from, blur+0.003)
+					end := r.returns[len(r.returns)/2]
+					if end-from < reach || end-from > left.Time.Seconds() || r.requests > float64(left.Requests) {
+						continue
+					}
+					if r.worth > 0.02 && (!ok || r.worth/r.costs > best.worth/best.costs) {
+						best, ok = r, true
+					}
 				}
 			}
-		}
-		if ok {
-			break
+			if ok {
+				return best, true
+			}
 		}
 	}
-	return best, ok
+	return best, false
 }
 
 // starts are the instants at which a round may begin.
@@ -160,18 +160,25 @@ func (e *evidence) starts(beliefs []belief, from float64) []float64 {
 func (e *evidence) weigh(r *round, beliefs []belief, from, blur float64) {
 	signs := make([]sign, len(beliefs))
 	sum := 0.0
-	r.leastTake = math.Inf(1)
+	takes := make([]float64, len(beliefs))
+	charged := 0.0
 	for i := range beliefs {
 		signs[i] = beliefs[i].foresee(r, blur)
 		sum += beliefs[i].weight
 		r.takes += beliefs[i].weight * signs[i].taken[1]
-		r.leastTake = min(r.leastTake, signs[i].taken[0])
+		takes[i] = signs[i].taken[0]
+		if beliefs[i].ghost.m.attempts {
+			charged += beliefs[i].weight
+		}
 		r.requests += beliefs[i].weight * (signs[i].taken[1] + signs[i].came[1])
 		r.returns = append(r.returns, r.at+(signs[i].back[0]+signs[i].back[1])/2)
 	}
 	r.takes /= sum
 	r.requests = r.requests/sum*1.3 + 20
 	slices.Sort(r.returns)
+	slices.Sort(takes)
+	r.first = max(1, int(0.9*takes[len(takes)/4]))
+	r.denials = charged > 0.6*sum
 	// doubt is the weight of the pairs that would still not be told apart, of those
 	// that matter: other algorithms, or numbers that are not nearly the same.
 	var pairs, doubt [2]float64
