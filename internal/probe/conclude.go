@@ -140,6 +140,8 @@ func (e *evidence) narrow(part float64) *evidence {
 		mid := (g.first + g.last) / 2
 		g.first, g.last = mid+(g.first-mid)*part, mid+(g.last-mid)*part
 	}
+	q := &n.queue.unit
+	q.Low, q.High = q.Value+(q.Low-q.Value)*part, q.Value+(q.High-q.Value)*part
 	return &n
 }
 

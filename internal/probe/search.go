@@ -54,6 +54,9 @@ func (e *evidence) try(m *model) {
 		// A bucket that fills within the uncertainty of time is not one that can be seen.
 		m.room.lo = max(m.room.lo, 1, 1.5*e.jitter/m.window)
 		m.strain = max(m.room.strain(), stray)
+		if q := e.queue.unit; e.queue.known && (m.window < q.Low || m.window > q.High) {
+			m.strain = max(m.strain, 2*slack, math.Abs(m.window-q.Value)*m.room.lo/m.window)
+		}
 		return
 	}
 	m.room.lo = max(m.room.lo, 1)
@@ -167,9 +170,6 @@ func (e *evidence) searchBucket(s *search, seeds []model, longest float64) {
 		}
 	}
 	e.descend(s, lows, 30, step-1, 0)
-	if e.queue.known {
-		s.fitting = slices.DeleteFunc(s.fitting, func(m model) bool { return m.window < from || m.window > to })
-	}
 }
 
 // A turn is a denial followed by an admission: between two windows' counts, a
