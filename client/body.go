@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -16,17 +17,23 @@ const (
 	peekTime = time.Second
 )
 
+var (
+	errLate  = errors.New("client: the rest of the response's body was not waited for")
+	errLetGo = errors.New("client: the rest of the response's body was let go, to send the request again")
+)
+
 // own is a response's body that ends the attempt's context when it is closed or
-// read to its end. One that can be written to, after an upgrade, stays so.
+// read to its end. After an upgrade it can be written to as before.
 func own(body io.ReadCloser, cancel context.CancelFunc) io.ReadCloser {
-	b := &owned{body, cancel}
-	if w, ok := body.(io.Writer); ok {
-		return struct {
-			*owned
-			io.Writer
-		}{b, w}
+	if body == nil || body == http.NoBody {
+		cancel()
+		return http.NoBody
 	}
-	return b
+	b := owned{body, cancel}
+	if w, ok := body.(io.Writer); ok {
+		return &upgraded{b, w}
+	}
+	return &b
 }
 
 type owned struct {
@@ -47,33 +54,69 @@ func (b *owned) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// peek reads the beginning of a refusal's body and puts it back. Where all of it
-// came in time, its connection is free; where reading it takes too long or fails,
-// the error stands where the body ends.
-func peek(resp *http.Response) []byte {
-	b, ok := resp.Body.(*owned)
-	if !ok {
-		return nil // an upgrade
-	}
-	stop := time.AfterFunc(peekTime, b.cancel)
-	start, err := io.ReadAll(io.LimitReader(b, peekMost))
-	late := !stop.Stop()
-	rest := io.Reader(b)
-	switch {
-	case err != nil:
-		b.Close()
-		rest = failing{err}
-	case late || len(start) < peekMost:
-		b.Close()
-		rest = bytes.NewReader(nil)
-	}
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(start), rest), b}
-	return start
+// An upgraded body is that of a 101, as net/http makes it.
+type upgraded struct {
+	owned
+	io.Writer
 }
 
-type failing struct{ err error }
+func (b *upgraded) CloseWrite() error {
+	if w, ok := b.Writer.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return http.ErrNotSupported
+}
 
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
+// A peeked body is one of which the beginning has been read, and put back.
+type peeked struct {
+	*owned
+	start []byte
+	read  *bytes.Reader // of start, what is left of it
+	err   error         // where start ends; nil where the body goes on
+}
+
+// peek reads the beginning of a response's body, once: all of it where it is short
+// and comes in time. Then its connection is free. It is nil where there is no body,
+// or none to be touched.
+func peek(resp *http.Response) *peeked {
+	if p, ok := resp.Body.(*peeked); ok {
+		return p
+	}
+	b, ok := resp.Body.(*owned)
+	if !ok {
+		return nil
+	}
+	p := &peeked{owned: b}
+	stop := time.AfterFunc(peekTime, b.cancel)
+	p.start, p.err = io.ReadAll(io.LimitReader(b, peekMost))
+	switch late := !stop.Stop(); {
+	case late:
+		p.err = errLate
+	case p.err == nil && len(p.start) < peekMost:
+		p.err = io.EOF
+	}
+	if p.err != nil {
+		b.Close()
+	}
+	p.read = bytes.NewReader(p.start)
+	resp.Body = p
+	return p
+}
+
+// letGo gives up what has not been read.
+func (p *peeked) letGo() {
+	if p.err == nil {
+		p.err = errLetGo
+		p.Close()
+	}
+}
+
+func (p *peeked) Read(b []byte) (int, error) {
+	if n, err := p.read.Read(b); err == nil {
+		return n, nil
+	}
+	if p.err != nil {
+		return 0, p.err
+	}
+	return p.owned.Read(b)
+}

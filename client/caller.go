@@ -81,6 +81,10 @@ type Call struct {
 	// may be sent again when the server refused it. Neither: it is sent once. They are
 	// looked at after each attempt.
 	Repeat, Resend bool
+
+	// again is called where it is to be sent again, before the wait; an error is that
+	// it cannot be. Nil is without.
+	again func() error
 }
 
 // An Answer is what came back from one attempt.
@@ -98,6 +102,12 @@ type Answer struct {
 	// Status and Err are for Event alone.
 	Status int
 	Err    error
+
+	// received is when it came, where that is not now.
+	received time.Time
+	// more reads what takes longer to come, once the gate has heard of the refusal;
+	// nil is all that there is.
+	more func(*Answer)
 }
 
 // A Kind is what became of an attempt.
@@ -129,62 +139,49 @@ func (c *Caller) Do(ctx context.Context, call *Call, try func(ctx context.Contex
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r := c.begin(ctx, call)
-	defer r.end()
+	r := &run{caller: c, call: call}
 	defer r.tell()
-	if err := r.throttled(); err != nil {
+	left, err := r.begin(ctx)
+	defer r.end()
+	if err != nil {
 		return err
 	}
 	marked := NoRetry(ctx)
 	for {
-		sent, err := r.enter(ctx)
-		if err != nil {
-			return err
+		if !left {
+			if err := r.enter(ctx); err != nil {
+				return err
+			}
 		}
 		r.attempts++
-		wait, err := r.back(ctx, sent, r.try(marked, sent, try))
+		a := r.try(marked, try)
+		wait, err := r.back(ctx, a)
 		if err != nil || wait == 0 {
 			return err
 		}
-		r.note(Event{What: Wait, Wait: wait})
-		r.tell()
-		if err := sleep(ctx, wait, nil); err != nil {
+		if err := r.again(ctx, wait, a); err != nil {
 			return err
 		}
-		r.prev = wait
-		c.mu.Lock()
-		c.stats.Waits++
-		c.stats.Waited += wait
-		c.mu.Unlock()
+		left = false
 	}
 }
 
-// try is one attempt. Where it panics, the panic goes on, and the attempt is over.
-func (r *run) try(ctx context.Context, sent manners.Sent, try func(ctx context.Context, attempt int) Answer) *Answer {
-	back := false
-	defer func() {
-		if !back {
-			r.caller.mu.Lock()
-			r.line.lane.Back(now(), sent, &manners.Answer{Kind: manners.Cancelled})
-			r.caller.mu.Unlock()
-		}
-	}()
-	a := try(ctx, r.attempts)
-	back = true
-	return &a
-}
-
-// begin finds a call's place.
-func (c *Caller) begin(ctx context.Context, call *Call) *run {
-	r := &run{caller: c, call: call}
+// begin finds a call's place, and lets it leave where nothing holds it: then it
+// needs no place in line.
+func (r *run) begin(ctx context.Context) (left bool, err error) {
+	c := r.caller
 	r.deadline, _ = ctx.Deadline()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	at := now()
 	c.number++
 	r.number = c.number
-	r.line = c.line(call.Target, call.Partition)
+	r.line = c.line(r.call.Target, r.call.Partition)
 	r.line.users++
-	return r
+	if r.line.host.Throttled(at) {
+		return false, r.decline(ReasonThrottle, 0, nil)
+	}
+	return r.leaveNow(at), nil
 }
 
 func (r *run) end() {
@@ -193,26 +190,49 @@ func (r *run) end() {
 	r.line.users--
 }
 
-func (r *run) throttled() error {
-	c := r.caller
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !r.line.host.Throttled(now()) {
-		return nil
+// try is one attempt. Where it panics, the panic goes on, and the attempt is over.
+func (r *run) try(ctx context.Context, try func(ctx context.Context, attempt int) Answer) *Answer {
+	back := false
+	defer func() {
+		if !back {
+			r.caller.mu.Lock()
+			r.line.lane.Back(now(), r.sent, &manners.Answer{Kind: manners.Cancelled})
+			r.caller.mu.Unlock()
+		}
+	}()
+	a := try(ctx, r.attempts)
+	if a.received.IsZero() {
+		a.received = now()
 	}
-	return r.decline(ReasonThrottle, 0, nil)
+	if a.more != nil {
+		r.heed(&a)
+		a.more(&a)
+	}
+	back = true
+	return &a
+}
+
+// heed shuts the gate for a refusal of which more is to be read.
+func (r *run) heed(a *Answer) {
+	if !a.Told || a.Kind != Refused && a.Kind != Overloaded {
+		return
+	}
+	r.caller.mu.Lock()
+	defer r.caller.mu.Unlock()
+	early := Answer{Kind: a.Kind, Wait: a.Wait, Told: true, received: a.received}
+	r.learn(&early, func(at time.Time, m *manners.Answer) { r.line.lane.Heed(at, r.sent, m) })
 }
 
 // back learns from an answer. The call is sent again after a wait above 0.
-func (r *run) back(ctx context.Context, sent manners.Sent, a *Answer) (wait time.Duration, err error) {
+func (r *run) back(ctx context.Context, a *Answer) (wait time.Duration, err error) {
 	c := r.caller
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at, lane, why := now(), r.line.lane, manners.None
+	lane, why := r.line.lane, manners.None
 	c.stats.count(r.attempts, a.Kind)
 	r.note(Event{What: Attempt, Status: a.Status, Err: a.Err})
-	r.learn(a, func(m *manners.Answer) {
-		lane.Back(at, sent, m)
+	r.learn(a, func(at time.Time, m *manners.Answer) {
+		lane.Back(at, r.sent, m)
 		if a.Kind == Accepted {
 			return
 		}
@@ -220,7 +240,7 @@ func (r *run) back(ctx context.Context, sent manners.Sent, a *Answer) (wait time
 		if retriesItself(ctx) {
 			try.Repeat, try.Resend = false, false
 		}
-		wait, why = lane.Next(at, &try, m)
+		wait, why = lane.Next(now(), &try, m)
 	})
 	switch {
 	case why == manners.None:
@@ -228,11 +248,30 @@ func (r *run) back(ctx context.Context, sent manners.Sent, a *Answer) (wait time
 	case a.Kind == Cancelled && ctx.Err() != nil:
 		return 0, ctx.Err()
 	}
-	told := max(lane.Told().Sub(at), 0)
-	if a.Told {
-		told = max(told, a.Wait)
+	return 0, r.abandon(reasons[why], a, a.Err)
+}
+
+// again waits, once what will be sent is there.
+func (r *run) again(ctx context.Context, wait time.Duration, a *Answer) error {
+	c, until := r.caller, now().Add(wait)
+	if r.call.again != nil {
+		if err := r.call.again(); err != nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return r.abandon(ReasonUnsafe, a, err)
+		}
 	}
-	return 0, r.abandon(reasons[why], told, a.Err)
+	r.note(Event{What: Wait, Wait: wait})
+	r.tell()
+	if err := sleep(ctx, until.Sub(now()), nil); err != nil {
+		return err
+	}
+	r.prev = wait
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats.Waits++
+	c.stats.Waited += wait
+	return nil
 }
 
 // reasons are those for which a call is not sent again.
@@ -241,7 +280,13 @@ var reasons = map[manners.Why]Reason{
 	manners.Forbidden: ReasonForbidden, manners.TooLong: ReasonTooLong, manners.Late: ReasonDeadline, manners.Final: ReasonFinal,
 }
 
-func (r *run) abandon(reason Reason, wait time.Duration, err error) error {
+// abandon is the error of a call that is not sent again, and tells the time that
+// the server told it or others.
+func (r *run) abandon(reason Reason, a *Answer, err error) error {
+	wait := max(r.line.lane.Told().Sub(now()), 0)
+	if a.Told {
+		wait = max(wait, a.Wait)
+	}
 	r.caller.stats.Abandoned[reason]++
 	r.note(Event{What: Abandoned, Wait: wait, Reason: reason, Err: err})
 	return &RateLimitError{Host: r.call.Target, Reason: reason, RetryAfter: wait, Attempts: r.attempts, Err: err}

@@ -2,10 +2,8 @@ package client
 
 import (
 	"context"
-	"slices"
 	"time"
 
-	"github.com/comporta/comporta"
 	"github.com/comporta/comporta/internal/manners"
 )
 
@@ -16,25 +14,38 @@ type run struct {
 	line     *line
 	number   uint64
 	deadline time.Time
+	sent     manners.Sent // the attempt under way, or the last
 	attempts int
 	prev     time.Duration // the wait before the last attempt
 	events   []Event       // that the hook has not been told of
 }
 
+// leaveNow counts an attempt that nothing holds.
+func (r *run) leaveNow(at time.Time) bool {
+	if r.caller.options.Limit != nil || len(r.line.waiters) > 0 && r.number > r.line.waiters[0].number {
+		return false
+	}
+	if r.line.lane.Ready(at).At.After(at) {
+		return false
+	}
+	r.leave(at)
+	return true
+}
+
+func (r *run) leave(at time.Time) { r.sent = r.line.lane.Leave(at, r.attempts > 0) }
+
 // enter waits until an attempt may leave, and counts it. The error is that of the
 // context, or a *RateLimitError.
-func (r *run) enter(ctx context.Context) (manners.Sent, error) {
+func (r *run) enter(ctx context.Context) error {
 	c := r.caller
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := now()
-	if c.options.Limit == nil && (len(r.line.waiters) == 0 || r.number < r.line.waiters[0].number) {
-		if turn := r.line.lane.Ready(at); !turn.At.After(at) {
-			return r.line.lane.Leave(at, r.attempts > 0), nil
-		}
+	if r.leaveNow(at) {
+		return nil
 	}
 	if len(r.line.waiters) >= c.options.MaxWaiters {
-		return manners.Sent{}, r.decline(ReasonLine, r.line.lane.Told().Sub(at), nil)
+		return r.decline(ReasonLine, r.line.lane.Told().Sub(at), nil)
 	}
 	w := &waiter{number: r.number, since: at, deadline: r.deadline, wake: make(chan struct{}, 1)}
 	r.line.join(w)
@@ -50,9 +61,10 @@ func (r *run) enter(ctx context.Context) (manners.Sent, error) {
 		wait, err := r.look(ctx, w)
 		switch {
 		case err != nil:
-			return manners.Sent{}, err
+			return err
 		case wait <= 0:
-			return r.line.lane.Leave(now(), r.attempts > 0), nil
+			r.leave(now())
+			return nil
 		}
 		if !w.told {
 			w.told = true
@@ -64,7 +76,7 @@ func (r *run) enter(ctx context.Context) (manners.Sent, error) {
 		err = sleep(ctx, wait, w.wake)
 		c.mu.Lock()
 		if err != nil {
-			return manners.Sent{}, err
+			return err
 		}
 	}
 }
@@ -73,27 +85,31 @@ func (r *run) enter(ctx context.Context) (manners.Sent, error) {
 // that it leaves now.
 func (r *run) look(ctx context.Context, w *waiter) (wait time.Duration, err error) {
 	at, most := now(), r.caller.config.MaxWait
-	turn := r.line.lane.Ready(at)
-	place := time.Duration(slices.Index(r.line.waiters, w))
+	turn, place := r.line.lane.Ready(at), r.line.place(w)
 	spacing, pacing := r.line.lane.Space(at)
+	w.bear(r.line.lane.Told(), turn.Must, at)
 	must := turn.Must.Add(place * spacing)
-	if w.tooLate(must, most) {
+	ought := turn.At.Add(place * max(spacing, pacing))
+	strict := r.caller.options.Pace == Strict
+	switch {
+	case w.tooLate(must, most) && (must.After(at) || strict):
 		return 0, r.declineUntil(w, must, place == 0)
-	}
-	if ought := turn.At.Add(place * max(spacing, pacing)); w.tooLate(ought, most) {
-		if r.caller.options.Pace == Strict {
-			return 0, r.declineUntil(w, ought, false)
+	case w.tooLate(ought, most) && strict:
+		return 0, r.declineUntil(w, ought, false)
+	case place > 0 && w.tooLate(later(r.line.waiters[0].asked, at), most) && r.caller.options.Limit != nil:
+		return 0, r.decline(ReasonLimit, r.line.waiters[0].asked.Sub(at), nil)
+	case w.tooLate(ought, most):
+		// The pace holds nobody for so long: it goes before others, but in no one's turn.
+		if turn.Must.After(at) {
+			return turn.Must.Sub(at), nil
 		}
-		turn.At = must // gently: the pace holds nobody for so long
-		if !must.After(at) {
-			place = 0
+		if place > 0 && !turn.At.After(at) {
+			return w.nap(at, most), nil
 		}
-	}
-	if place > 0 {
-		return w.since.Add(most).Sub(at) + 1, nil // it is woken when it is the first
-	}
-	if wait := turn.At.Sub(at); wait > 0 {
-		return wait, nil
+	case place > 0:
+		return w.nap(at, most), nil // it is woken when it is the first
+	case turn.At.After(at):
+		return turn.At.Sub(at), nil
 	}
 	if r.caller.options.Limit == nil {
 		return 0, nil
@@ -101,32 +117,32 @@ func (r *run) look(ctx context.Context, w *waiter) (wait time.Duration, err erro
 	return r.ask(ctx, w, at)
 }
 
-// ask asks the outbound limit for the first in line.
+// ask asks the outbound limit. Units of a request that is then not sent are lost.
 func (r *run) ask(ctx context.Context, w *waiter, at time.Time) (wait time.Duration, err error) {
-	if w.asked.After(at) {
+	switch {
+	case w.asked.After(at):
 		return w.asked.Sub(at), nil
-	}
-	if w.allowed {
+	case w.allowed:
 		return 0, nil
 	}
 	c := r.caller
 	c.mu.Unlock()
 	d, err := c.options.Limit.Take(ctx, r.call.Identity, r.call.Cost)
 	c.mu.Lock()
-	at = now()
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return 0, ctx.Err()
-	case err != nil:
+	if err != nil {
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
 		return 0, r.decline(ReasonLimit, 0, err)
-	case d.Allowed:
-		w.allowed, wait = true, d.Delay
-	case d.RetryAfter == comporta.Never || w.tooLate(at.Add(d.RetryAfter), c.config.MaxWait):
-		return 0, r.decline(ReasonLimit, d.RetryAfter, nil)
-	default:
-		wait = d.RetryAfter
 	}
-	w.asked = at.Add(wait)
+	if w.allowed, wait = d.Allowed, d.Delay; !d.Allowed {
+		wait = max(d.RetryAfter, leastNap)
+	}
+	at = now()
+	w.asked = at.Add(min(wait, c.config.MaxWait+time.Hour))
+	if w.tooLate(w.asked, c.config.MaxWait) {
+		return 0, r.decline(ReasonLimit, wait, nil)
+	}
 	if wait > 0 {
 		return wait, nil
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -18,35 +19,36 @@ type line struct {
 	users   int // calls that may still come back to it
 }
 
-// A waiter stands in line. It is woken when it has become the first, and when what
-// it waits for may have changed.
+// A waiter stands in line. It is woken when it has become the first, and when a
+// gate that was shut makes it too late.
 type waiter struct {
 	number   uint64
 	since    time.Time
 	deadline time.Time // zero is never
-	wake     chan struct{}
-	told     bool // it waits, and has said so
+	// grace is what it waits longer than it would, since a gate opens late by chance.
+	grace time.Duration
+	wake  chan struct{}
+	told  bool // it waits, and has said so
 	// asked is when the outbound limit allows it, or may be asked again.
 	asked   time.Time
 	allowed bool
 }
 
-func (l *line) join(w *waiter) {
-	at, _ := slices.BinarySearchFunc(l.waiters, w, func(a, b *waiter) int {
-		if a.number < b.number {
-			return -1
-		}
-		return 1
-	})
-	l.waiters = slices.Insert(l.waiters, at, w)
-}
+func (l *line) join(w *waiter) { l.waiters = slices.Insert(l.waiters, l.find(w), w) }
 
 // leave takes a waiter out and wakes who is first then.
 func (l *line) leave(w *waiter) {
-	if i := slices.Index(l.waiters, w); i >= 0 {
-		l.waiters = slices.Delete(l.waiters, i, i+1)
-	}
+	i := l.find(w)
+	l.waiters = slices.Delete(l.waiters, i, i+1)
 	l.wakeFirst()
+}
+
+// place is how many stand before a waiter.
+func (l *line) place(w *waiter) time.Duration { return time.Duration(l.find(w)) }
+
+func (l *line) find(w *waiter) int {
+	at, _ := slices.BinarySearchFunc(l.waiters, w, func(a, b *waiter) int { return cmp.Compare(a.number, b.number) })
+	return at
 }
 
 func (l *line) wakeFirst() {
@@ -55,9 +57,19 @@ func (l *line) wakeFirst() {
 	}
 }
 
-func (l *line) wakeAll() {
+// wakeLate wakes those for which the wait has become too long.
+func (l *line) wakeLate(at time.Time, most time.Duration) {
+	if len(l.waiters) == 0 {
+		return
+	}
+	must, told := l.lane.Ready(at).Must, l.lane.Told()
+	spacing, _ := l.lane.Space(at)
 	for _, w := range l.waiters {
-		w.rouse()
+		w.bear(told, must, at)
+		if w.tooLate(must, most) {
+			w.rouse()
+		}
+		must = must.Add(spacing)
 	}
 }
 
@@ -68,9 +80,30 @@ func (w *waiter) rouse() {
 	}
 }
 
+// bear takes into account that a gate opens later than told: MaxWait is for what
+// was told.
+func (w *waiter) bear(told, must, at time.Time) {
+	if told.After(at) {
+		w.grace = max(w.grace, must.Sub(told))
+	}
+}
+
 // tooLate says that a waiter cannot wait until then.
 func (w *waiter) tooLate(at time.Time, most time.Duration) bool {
-	return at.Sub(w.since) > most || !w.deadline.IsZero() && !at.Before(w.deadline)
+	return at.Sub(w.since) > most+w.grace || !w.deadline.IsZero() && !at.Before(w.deadline)
+}
+
+// leastNap is the shortest sleep of a waiter that does not know its time.
+const leastNap = time.Millisecond
+
+// nap is how long a waiter that is not the first sleeps before it looks whether it
+// can still be in time: half of the time it has, since the pace may have changed.
+func (w *waiter) nap(at time.Time, most time.Duration) time.Duration {
+	left := w.since.Add(most + w.grace).Sub(at)
+	if !w.deadline.IsZero() {
+		left = min(left, w.deadline.Sub(at))
+	}
+	return max(left/2, leastNap)
 }
 
 // sleep waits for d, a wake or the end of ctx; a nil wake never comes.
@@ -84,4 +117,11 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
 		return ctx.Err()
 	}
 	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }

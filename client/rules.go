@@ -45,7 +45,7 @@ func asks(req *http.Request, above int64) bool {
 
 // hostOf is the server that a request goes to, as its limits know it.
 func hostOf(req *http.Request) string {
-	host, port := strings.ToLower(req.URL.Hostname()), req.URL.Port()
+	host, port := strings.TrimSuffix(strings.ToLower(req.URL.Hostname()), "."), req.URL.Port()
 	if port == "" || port == "443" && req.URL.Scheme == "https" || port == "80" && req.URL.Scheme == "http" {
 		return host
 	}
@@ -81,7 +81,7 @@ func kindOf(resp *http.Response, told bool) (kind Kind, retryable bool) {
 func (x *exchange) read(at time.Time) Answer {
 	wait, told := RetryAfter(x.resp, at)
 	kind, retryable := kindOf(x.resp, told)
-	a := Answer{Kind: kind, Word: wordOf(x.resp.Header), Hints: Hints(x.resp, at), Status: x.resp.StatusCode}
+	a := Answer{Kind: kind, Word: wordOf(x.resp.Header), Hints: Hints(x.resp, at), Status: x.resp.StatusCode, received: at}
 	if a.Word == Again && x.resp.StatusCode >= 400 && kind == Accepted {
 		a.Kind, retryable = Failed, true
 	}
@@ -89,17 +89,28 @@ func (x *exchange) read(at time.Time) Answer {
 		return a
 	}
 	a.Final, a.Wait, a.Told = !retryable, wait, told
-	final, inBody, toldInBody := readProblem(x.resp.Header.Get("Content-Type"), peek(x.resp))
-	if final {
-		a.Word = Never
-	}
-	if toldInBody && (!told || inBody > wait) {
-		a.Wait, a.Told = inBody, true
-	}
 	if a.Kind == Refused && !a.Told {
 		a.Wait, a.Told = waitOf(a.Hints)
 	}
+	if strings.Contains(strings.ToLower(x.resp.Header.Get("Content-Type")), "json") {
+		a.more = x.readBody
+	}
 	return a
+}
+
+// readBody is what a refusal's body says.
+func (x *exchange) readBody(a *Answer) {
+	body := peek(x.resp)
+	if body == nil {
+		return
+	}
+	final, wait, told := readProblem(x.resp.Header.Get("Content-Type"), body.start)
+	if final {
+		a.Word = Never
+	}
+	if told && (!a.Told || wait > a.Wait) {
+		a.Wait, a.Told = wait, true
+	}
 }
 
 // waitOf is the wait that a refusal tells by what remains: until there is more of
@@ -113,12 +124,11 @@ func waitOf(hints []Hint) (wait time.Duration, told bool) {
 	return wait, told
 }
 
-// drop lets go of a response that nobody will read.
-func (x *exchange) drop() {
-	if x.resp != nil {
-		x.resp.Body.Close()
-		x.resp = nil
-	}
+// pointless are the beginnings of errors by which net/http says that a request
+// cannot be sent at all, or that what answers is no HTTP server.
+var pointless = []string{
+	"unsupported protocol scheme", "net/http: invalid", "http: no Host in request URL", "http: nil Request",
+	"malformed HTTP", "net/http: HTTP/1.x transport connection broken: malformed HTTP",
 }
 
 // failure is an attempt without a response.
@@ -130,13 +140,15 @@ func failure(ctx context.Context, err error) Answer {
 	}
 	var (
 		certificate *tls.CertificateVerificationError
-		unknown     x509.UnknownAuthorityError
+		authority   x509.UnknownAuthorityError
 		name        x509.HostnameError
+		invalid     x509.CertificateInvalidError
 		dns         *net.DNSError
-		bad         *url.Error
+		address     *url.Error
 		header      tls.RecordHeaderError
 	)
-	a.Final = errors.As(err, &certificate) || errors.As(err, &unknown) || errors.As(err, &name) || errors.As(err, &header) ||
-		errors.As(err, &dns) && dns.IsNotFound || errors.As(err, &bad) || strings.Contains(err.Error(), "unsupported protocol scheme")
+	a.Final = errors.As(err, &certificate) || errors.As(err, &authority) || errors.As(err, &name) || errors.As(err, &invalid) ||
+		errors.As(err, &header) || errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &dns) && dns.IsNotFound || errors.As(err, &address) ||
+		slices.ContainsFunc(pointless, func(start string) bool { return strings.HasPrefix(err.Error(), start) })
 	return a
 }

@@ -144,7 +144,7 @@ func (l *Lane) Back(now time.Time, sent Sent, a *Answer) {
 			l.widen()
 		}
 	case Refused, Overloaded:
-		l.heed(now, sent, a)
+		l.Heed(now, sent, a)
 	}
 	if a.Kind != Failed || len(a.Hints) > 0 {
 		l.heard = true
@@ -157,7 +157,7 @@ func (l *Lane) Back(now time.Time, sent Sent, a *Answer) {
 func (l *Lane) Hear(now time.Time, a *Answer) {
 	sent := Sent{l.number}
 	if a.Kind == Refused || a.Kind == Overloaded {
-		l.heed(now, sent, a)
+		l.Heed(now, sent, a)
 	}
 	if a.Kind == Refused && !a.Told {
 		l.shut(now.Add(l.wait(&Try{Attempts: 1}, a)), 0)
@@ -165,15 +165,17 @@ func (l *Lane) Hear(now time.Time, a *Answer) {
 	l.learn(now, sent, a.Hints)
 }
 
-// heed takes a refusal, or an overload, and shuts the gate where a time was told.
-func (l *Lane) heed(now time.Time, sent Sent, a *Answer) {
+// Heed takes a refusal, or an overload, and shuts the gate where a time was told.
+// Back does so too: Heed is for one of which more is still to be read, which is
+// then not counted twice.
+func (l *Lane) Heed(now time.Time, sent Sent, a *Answer) {
 	if a.Kind == Refused {
 		l.refused(sent)
 	}
-	if a.Told {
-		wait := min(a.Wait, longestGate)
+	wait := min(a.Wait, longestGate)
+	if told := now.Add(wait); a.Told && told.After(l.told) {
 		most := min(wait/10, 5*time.Second)
-		l.shut(now.Add(wait), l.host.config.Backoff.above(most, l.host.config.Random))
+		l.shut(told, l.host.config.Backoff.above(most, l.host.config.Random))
 	}
 }
 
