@@ -20,20 +20,20 @@ import (
 
 // commands are the words after comporta.
 type commands struct {
-	Serve    serveCmd    `cmd:"" help:"Limit the requests to an upstream. With no flags: a demonstration."`
-	Check    checkCmd    `cmd:"" help:"Check a policy file and print how it is understood."`
-	Explain  explainCmd  `cmd:"" help:"Tell what a policy does with a request, and why."`
-	Publish  publishCmd  `cmd:"" help:"Write the limits as a page for those who call the API."`
-	Top      topCmd      `cmd:"" help:"Show the clients of a running gateway with the most use, or denials."`
-	Show     showCmd     `cmd:"" help:"Show one client of a running gateway under all limits."`
-	Reset    resetCmd    `cmd:"" help:"Make a client of a running gateway new."`
-	Grant    grantCmd    `cmd:"" help:"Give a client of a running gateway back units that it used."`
-	Override overrideCmd `cmd:"" help:"Give clients of a running gateway numbers of their own."`
-	Schema   schemaCmd   `cmd:"" help:"Print the JSON Schema of policy files."`
-	Doctor   doctorCmd   `cmd:"" help:"Examine the Redis or Valkey that is to keep counts, and say what to change."`
-	Simulate simulateCmd `cmd:"" help:"Try a limit on arrivals that you write down."`
-	Fleet    fleetCmd    `cmd:"" help:"Try a limit on instances that share it, with leases and failures."`
-	Version  versionCmd  `cmd:"" help:"Print the version."`
+	Serve    serveCmd     `cmd:"" help:"Limit the requests to an upstream. With no flags: a demonstration."`
+	Check    checkCmd     `cmd:"" help:"Check a policy file and print how it is understood."`
+	Explain  explainCmd   `cmd:"" help:"Tell what a policy does with a request, and why."`
+	Publish  publishCmd   `cmd:"" help:"Write the limits as a page for those who call the API."`
+	Top      topCmd       `cmd:"" help:"Show the clients of a running gateway with the most use, or denials."`
+	Show     showCmd      `cmd:"" help:"Show one client of a running gateway under all limits."`
+	Reset    resetCmd     `cmd:"" help:"Make a client of a running gateway new."`
+	Grant    grantCmd     `cmd:"" help:"Give a client of a running gateway back units that it used."`
+	Override overrideCmd  `cmd:"" help:"Give clients of a running gateway numbers of their own."`
+	Schema   schemaCmd    `cmd:"" help:"Print the JSON Schema of policy files."`
+	Doctor   doctorCmd    `cmd:"" help:"Examine the Redis or Valkey that is to keep counts, and say what to change."`
+	Simulate simulateCmds `cmd:"" help:"Try a limit on arrivals that you write down, or on a crowd of callers."`
+	Fleet    fleetCmd     `cmd:"" help:"Try a limit on instances that share it, with leases and failures."`
+	Version  versionCmd   `cmd:"" help:"Print the version."`
 }
 
 // streams are the standard streams, so that commands can be run in tests.

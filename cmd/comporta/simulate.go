@@ -12,6 +12,12 @@ import (
 	"golang.org/x/term"
 )
 
+// simulateCmds are what can be simulated: arrivals, unless another is named.
+type simulateCmds struct {
+	Arrivals simulateCmd `cmd:"" default:"withargs" help:"Try a limit on arrivals that you write down (the default)."`
+	Crowd    crowdCmd    `cmd:"" help:"Try a limit on many callers, naive and well-behaved."`
+}
+
 // simulateCmd plays arrivals that are written down against a limit, on a virtual
 // clock.
 type simulateCmd struct {
