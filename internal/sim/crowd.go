@@ -82,7 +82,7 @@ type came struct {
 
 const (
 	// mostAttempts ends a run in which they hammer without end.
-	mostAttempts = 1_000_000
+	mostAttempts = 300_000
 	mostClients  = 100_000
 	naiveWait    = 100 * time.Millisecond
 	// besideRequests are what the naive client beside ours wants, all at once.
