@@ -38,7 +38,8 @@ func (e *evidence) conclude(found []search) *conclusion {
 	found = relax(found)
 	c.delays = e.delays(found)
 	weights := map[comporta.Algorithm]float64{}
-	bestWeight := 0.0
+	each := make([]float64, len(found))
+	likely := make([][]model, len(found))
 	for i := range found {
 		s := &found[i]
 		if len(s.fitting) == 0 {
@@ -53,8 +54,16 @@ func (e *evidence) conclude(found []search) *conclusion {
 			weight *= 50
 		}
 		weights[s.algorithm] += weight
-		if weight > bestWeight {
-			bestWeight, c.best, c.models = weight, s, models
+		each[i], likely[i] = weight, models
+	}
+	bestWeight := 0.0
+	for i := range found {
+		if each[i] == 0 {
+			continue
+		}
+		a := found[i].algorithm
+		if c.best == nil || weights[a] > weights[c.best.algorithm] || a == c.best.algorithm && each[i] > bestWeight {
+			c.best, c.models, bestWeight = &found[i], likely[i], each[i]
 		}
 	}
 	if c.best == nil {
@@ -131,14 +140,24 @@ func (e *evidence) tighten(s *search) (models []model, tight float64) {
 	return models, tight
 }
 
-// narrow is the evidence with a part of its uncertainty of time.
+// narrow is the evidence with a part of its uncertainty of time: where each shot most
+// likely arrived, those of a volley spread over the jitter on the way there.
 func (e *evidence) narrow(part float64) *evidence {
 	n := *e
 	n.groups = slices.Clone(e.groups)
 	for i := range n.groups {
 		g := &n.groups[i]
-		mid := (g.first + g.last) / 2
-		g.first, g.last = mid+(g.first-mid)*part, mid+(g.last-mid)*part
+		shots := float64(g.admitted + g.denied + g.lost)
+		first, last := g.sent+e.there/(shots+1), g.sent+e.there*shots/(shots+1)
+		if shots == 1 && e.jitter > 0 && g.lost == 0 {
+			first = g.sent + g.over*e.there/e.jitter
+			last = first
+		}
+		g.first += (1 - part) * (first - g.first)
+		g.last += (1 - part) * (last - g.last)
+		if i > 0 {
+			g.last = max(g.last, n.groups[i-1].last)
+		}
 	}
 	q := &n.queue.unit
 	q.Low, q.High = q.Value+(q.Low-q.Value)*part, q.Value+(q.High-q.Value)*part

@@ -12,7 +12,9 @@ type group struct {
 	first, last float64 // seconds since the learner began
 	admitted    int
 	denied      int
-	lost        int // without an answer: perhaps counted, perhaps not
+	lost        int     // without an answer: perhaps counted, perhaps not
+	over        float64 // the longest excess over the shortest trip
+	sent        float64 // and half that trip
 	shots       []Shot
 }
 
@@ -26,6 +28,8 @@ type evidence struct {
 	trip float64
 	// jitter is the longest excess over trip of answers that the server did not hold back.
 	jitter float64
+	// there is how much of the jitter is on the way there.
+	there float64
 	// holds says that admitted requests are answered late, and queue how.
 	holds bool
 	queue queue
@@ -64,6 +68,7 @@ func newEvidence(flights []flight, begun time.Time) *evidence {
 		return 0
 	})
 	e.measureQueue()
+	e.measureThere()
 	for i := 1; i < len(e.groups); i++ { // what left later may not be decided on much earlier
 		e.groups[i].last = max(e.groups[i].last, e.groups[i-1].last)
 	}
@@ -72,7 +77,7 @@ func newEvidence(flights []flight, begun time.Time) *evidence {
 
 func (e *evidence) group(f flight, begun time.Time) group {
 	sent := f.sent.Sub(begun).Seconds() + e.trip/2
-	g := group{first: sent, last: sent, shots: f.shots}
+	g := group{first: sent, last: sent, sent: sent, shots: f.shots}
 	for i := range f.shots {
 		s := &f.shots[i]
 		over := s.Received.Sub(s.Sent).Seconds() - e.trip
@@ -86,6 +91,7 @@ func (e *evidence) group(f flight, begun time.Time) group {
 			over = e.jitter
 		}
 		at := s.Sent.Sub(begun).Seconds() + e.trip/2
+		g.over = max(g.over, min(max(over, 0), e.jitter))
 		g.first = min(g.first, at)
 		g.last = max(g.last, at+min(max(over, 0), e.jitter))
 	}
@@ -176,6 +182,36 @@ func (e *evidence) measureQueue() {
 		}
 		e.queue = queue{true, Estimate{unit, unit - doubt/inner, unit + doubt/inner}}
 	}
+}
+
+// measureThere: of a volley, those are denied that arrive late. So the more of the
+// jitter is on the way there, the later their answers come: by half of it in the
+// mean, where it is even.
+func (e *evidence) measureThere() {
+	e.there = e.jitter / 2
+	if e.holds {
+		return
+	}
+	sum, weights := e.there*8, 8.0 // as if so many had been seen
+	for i := range e.groups {
+		g := &e.groups[i]
+		if g.admitted < 3 || g.denied < 3 {
+			continue
+		}
+		var late [2]float64
+		for k := range g.shots {
+			switch s := &g.shots[k]; {
+			case s.Denied():
+				late[1] += s.Received.Sub(s.Sent).Seconds() / float64(g.denied)
+			case s.Admitted():
+				late[0] += s.Received.Sub(s.Sent).Seconds() / float64(g.admitted)
+			}
+		}
+		w := 1 / (1/float64(g.admitted) + 1/float64(g.denied))
+		sum += w * 2 * (late[1] - late[0])
+		weights += w
+	}
+	e.there = min(max(sum/weights, 0.05*e.jitter), 0.95*e.jitter)
 }
 
 // span is the time from the first to the last that was seen.

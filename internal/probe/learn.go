@@ -115,16 +115,19 @@ func (l *learner) fight(r *round, blur float64) error {
 	if r.all {
 		most = l.s.Left().Requests
 	}
-	_, denied, err := l.drain(min(r.first, most), most)
+	_, denied, err := l.drain(min(r.first, most), max(r.first/6, int(min(2*r.refill, float64(r.first)))), most)
 	if err != nil {
 		return err
 	}
 	if denied {
-		polls := 40
-		if r.denials { // each puts off what it looks for
-			polls = 6
+		if r.denials { // each poll puts off what it looks for: one, and think again
+			if err := l.until(max(l.elapsed(), r.returns[len(r.returns)/2]+blur)); err != nil {
+				return err
+			}
+			_, err := l.shoot(1)
+			return err
 		}
-		if err := l.poll(thin(r.returns, l.elapsed(), blur, polls), blur, 0.1, math.Inf(1)); err != nil {
+		if err := l.poll(thin(r.returns, l.elapsed(), blur, 40), blur, 0.1, math.Inf(1)); err != nil {
 			return err
 		}
 		_, _, err = l.ramp(1, max(2, l.most*4/10))
@@ -134,12 +137,12 @@ func (l *learner) fight(r *round, blur float64) error {
 
 // drain sends one volley, and then what is surely more than comes back meanwhile,
 // until one is denied.
-func (l *learner) drain(first, most int) (sent int, denied bool, err error) {
+func (l *learner) drain(first, second, most int) (sent int, denied bool, err error) {
 	v, err := l.shoot(first)
 	if _, d := l.answers(v); err != nil || d > 0 || v.n >= most {
 		return v.n, d > 0, err
 	}
-	sent, denied, err = l.ramp(max(1, first/6), most-v.n)
+	sent, denied, err = l.ramp(max(1, second), most-v.n)
 	return sent + v.n, denied, err
 }
 

@@ -49,8 +49,9 @@ type round struct {
 	worth    float64
 	costs    float64
 	requests float64
-	first    int  // surely there
-	denials  bool // that denials count is likely
+	first    int     // surely there
+	refill   float64 // units that come back during a trip
+	denials  bool    // that denials count is likely
 }
 
 // A sign is what a belief expects of a round, within the uncertainty of time.
@@ -160,14 +161,22 @@ func (e *evidence) starts(beliefs []belief, from float64) []float64 {
 func (e *evidence) weigh(r *round, beliefs []belief, from, blur float64) {
 	signs := make([]sign, len(beliefs))
 	sum := 0.0
+	for i := range beliefs {
+		sum += beliefs[i].weight
+	}
 	takes := make([]float64, len(beliefs))
 	charged := 0.0
 	for i := range beliefs {
 		signs[i] = beliefs[i].foresee(r, blur)
-		sum += beliefs[i].weight
 		r.takes += beliefs[i].weight * signs[i].taken[1]
 		takes[i] = signs[i].taken[0]
-		if beliefs[i].ghost.m.attempts {
+		g := beliefs[i].ghost
+		unit := g.m.window
+		if !g.m.algorithm.Bucket() {
+			unit /= g.limit
+		}
+		r.refill += beliefs[i].weight / sum * (e.trip + e.jitter) / unit
+		if g.m.attempts {
 			charged += beliefs[i].weight
 		}
 		r.requests += beliefs[i].weight * (signs[i].taken[1] + signs[i].came[1])
