@@ -35,7 +35,7 @@ var rooms = []room{
 	{name: "redisstore", floor: 1, rooms: []string{"."}},
 	{name: "internal/manners", floor: 1},
 	{name: "client", floor: 2, rooms: []string{".", "internal/manners"}, guests: []string{"github.com/dunglas/httpsfv"}},
-	{name: "client/grpcclient", floor: 3, rooms: []string{"client"}, guests: []string{"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc", "google.golang.org/protobuf"}},
+	{name: "client/grpcclient", floor: 3, rooms: []string{".", "client"}, guests: []string{"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc", "google.golang.org/protobuf"}},
 	{name: "redisstore/rueidis", floor: 2, rooms: []string{"redisstore"}, guests: []string{"github.com/redis/rueidis"}},
 	{name: "redisstore/goredis", floor: 2, rooms: []string{"redisstore"}, guests: []string{"github.com/redis/go-redis/v9"}},
 	{name: "identity/jwt", floor: 2, rooms: []string{"identity"}, guests: []string{"github.com/golang-jwt/jwt/v5", "github.com/MicahParks/jwkset"}},
@@ -68,6 +68,7 @@ var testGuests = []string{"github.com/google/go-cmp", "pgregory.net/rapid", "git
 var clocks = []string{
 	"wait.go", // until a deadline
 	"client/clock.go",
+	"client/grpcclient/clock.go",
 	"internal/egress/clock.go",
 	"internal/probe/clock.go",
 	"identity/clock.go",
