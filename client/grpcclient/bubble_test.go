@@ -115,7 +115,7 @@ func bubbleWith(t *testing.T, srv *server, o client.Options, calls grpcclient.Op
 }
 
 // dial connects to what listens on l.
-func dial(t *testing.T, l *bufconn.Listener, o client.Options, calls grpcclient.Options, dialOptions ...grpc.DialOption) *dialled {
+func dial(t testing.TB, l *bufconn.Listener, o client.Options, calls grpcclient.Options, dialOptions ...grpc.DialOption) *dialled {
 	t.Helper()
 	limits := grpcclient.New(o, calls)
 	conn, err := grpc.NewClient("passthrough:///server", append(append(dialOptions, limits.DialOptions()...),

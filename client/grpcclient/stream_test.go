@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,10 +138,7 @@ func TestSeenHeaderIsNotReplaced(t *testing.T) {
 
 // A refusal in the middle of a stream is the program's to see, and shuts the gate.
 func TestRefusedInTheMiddle(t *testing.T) {
-	srv := &server{
-		watch: func(s watching, n int) error { return errors.Join(s.Send(serving), refuseIn(s, "5000")) },
-		check: func(context.Context, int) error { return nil },
-	}
+	srv := &server{check: func(context.Context, int) error { return nil }}
 	srv.watch = func(s watching, n int) error {
 		if err := s.Send(serving); err != nil {
 			return err
@@ -260,10 +258,11 @@ func TestAbandonedStreams(t *testing.T) {
 	for name, abandon := range map[string]func(d *dialled, cancel func()){
 		"cancelled": func(_ *dialled, cancel func()) { cancel() },
 		"closed":    func(d *dialled, _ func()) { d.conn.Close() },
+		"late":      func(*dialled, func()) { time.Sleep(time.Minute) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, &server{watch: silent}, exact(), grpcclient.Options{}, func(t *testing.T, d *dialled) {
-				ctx, cancel := context.WithCancel(context.Background())
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				defer cancel()
 				d.open(t, ctx)
 				synctest.Wait()
@@ -305,6 +304,29 @@ func TestStreamNotOpened(t *testing.T) {
 		_, err := d.Watch(ctx, &health.HealthCheckRequest{})
 		if status.Code(err) != codes.ResourceExhausted || reason(err) != client.ReasonGate {
 			t.Errorf("got %v (%q); want RESOURCE_EXHAUSTED for the gate", err, reason(err))
+		}
+	})
+}
+
+// forgetful credentials are those of one call only.
+type forgetful struct{ calls atomic.Int32 }
+
+func (f *forgetful) RequireTransportSecurity() bool { return false }
+
+func (f *forgetful) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	if f.calls.Add(1) > 1 {
+		return nil, status.Error(codes.Unauthenticated, "no more credentials")
+	}
+	return nil, nil
+}
+
+// A stream that cannot be opened again ends with why it cannot.
+func TestOpeningAgainFails(t *testing.T) {
+	srv := &server{watch: refuseFirst}
+	once := []grpc.DialOption{grpc.WithPerRPCCredentials(&forgetful{})}
+	bubbleWith(t, srv, exact(), grpcclient.Options{}, once, func(t *testing.T, d *dialled) {
+		if n, err := drain(d.open(t, t.Context())); n != 0 || status.Code(err) != codes.Unauthenticated {
+			t.Errorf("got %d messages, then %v; want UNAUTHENTICATED", n, err)
 		}
 	})
 }

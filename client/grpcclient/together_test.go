@@ -18,9 +18,10 @@ import (
 // Retries of retries multiply: neither gRPC's own, which a service config asks
 // for, nor those of another interceptor come on top.
 func TestRetriesDoNotMultiply(t *testing.T) {
-	srv := &server{check: func(ctx context.Context, n int) error {
-		return status.Error(codes.Unavailable, "")
-	}}
+	srv := &server{
+		check: func(ctx context.Context, n int) error { return status.Error(codes.Unavailable, "") },
+		watch: func(s watching, n int) error { return status.Error(codes.Unavailable, "") },
+	}
 	own := grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{}], "retryPolicy": {
 		"maxAttempts": 5, "initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 2,
 		"retryableStatusCodes": ["UNAVAILABLE"]}}]}`)
@@ -31,6 +32,12 @@ func TestRetriesDoNotMultiply(t *testing.T) {
 		}
 		if got := srv.seen(); len(got) != 3 {
 			t.Errorf("the server saw the call at %v; want three times", got)
+		}
+		if n, err := drain(d.open(t, t.Context())); n != 0 || status.Code(err) != codes.Unavailable {
+			t.Errorf("got %d messages, then %v; want UNAVAILABLE", n, err)
+		}
+		if got := srv.seen(); len(got) != 6 {
+			t.Errorf("the server saw the call and the stream at %v; want three times each", got)
 		}
 	})
 }

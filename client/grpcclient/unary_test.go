@@ -70,6 +70,7 @@ func TestWhatIsSentAgain(t *testing.T) {
 		{name: "RetryInfo, of two", code: exhausted, info: 3 * time.Second, trailer: []string{pushback, "2000"}, again: 3 * time.Second},
 		{name: "pushback, of two", code: exhausted, info: time.Second, trailer: []string{pushback, "2000"}, again: 2 * time.Second},
 		{name: "Retry-After in the trailer", code: exhausted, trailer: []string{"retry-after", "4"}, again: 4 * time.Second},
+		{name: "Retry-After, of two", code: exhausted, info: time.Second, trailer: []string{"retry-after", "4"}, again: 4 * time.Second},
 		{name: "Retry-After in the header", code: exhausted, header: []string{"retry-after", "4"}, again: 4 * time.Second},
 		{name: "no time", code: exhausted, reason: client.ReasonUnsafe},
 		{name: "no time, refused", code: exhausted, refused: true, again: 500 * time.Millisecond},
@@ -349,4 +350,20 @@ func TestAccount(t *testing.T) {
 	if diff := cmp.Diff([]string{"passthrough:///server 1", "/grpc.health.v1.Health/Check 3"}, limit.asked); diff != "" {
 		t.Errorf("what was taken (−want +got):\n%s", diff)
 	}
+}
+
+// A limit that cannot be asked is no refusal of the server's.
+func TestBrokenLimit(t *testing.T) {
+	srv := &server{check: func(ctx context.Context, n int) error { return nil }}
+	o := exact()
+	o.Limit = &outbound{}
+	broken := func(context.Context, string) (string, int64) { return "broken", 1 }
+	bubble(t, srv, o, grpcclient.Options{Account: broken}, func(t *testing.T, d *dialled) {
+		if err := d.ask(t.Context(), ""); status.Code(err) != codes.Unavailable || reason(err) != client.ReasonLimit {
+			t.Errorf("got %v (%q); want UNAVAILABLE for the limit", err, reason(err))
+		}
+		if got := srv.seen(); len(got) != 0 {
+			t.Errorf("the server saw the call at %v", got)
+		}
+	})
 }
