@@ -27,13 +27,8 @@ func answer(ctx context.Context, err error, header, trailer metadata.MD, receive
 	s := status.Convert(a.Err)
 	a.Kind, a.Final = kind(ctx, s, header, trailer)
 	resp := &http.Response{StatusCode: http.StatusOK, Header: fields(header, trailer)}
-	switch a.Kind {
-	case client.Cancelled, client.Failed:
+	if a.Kind == client.Cancelled || a.Kind == client.Failed {
 		return a
-	case client.Refused:
-		resp.StatusCode = http.StatusTooManyRequests
-	case client.Overloaded:
-		resp.StatusCode = http.StatusServiceUnavailable
 	}
 	a.Hints = client.Hints(resp, received)
 	if a.Kind == client.Accepted {
@@ -51,7 +46,20 @@ func answer(ctx context.Context, err error, header, trailer metadata.MD, receive
 			a.Word = client.Never
 		}
 	}
+	if a.Kind == client.Refused && !a.Told {
+		a.Wait, a.Told = reset(a.Hints)
+	}
 	return a
+}
+
+// reset is when there is more of what is used up: all that Envoy tells of a time.
+func reset(hints []client.Hint) (wait time.Duration, told bool) {
+	for _, h := range hints {
+		if h.Remaining == 0 && h.Reset >= 0 {
+			wait, told = max(wait, h.Reset), true
+		}
+	}
+	return wait, told
 }
 
 // invited says whether a call that is not idempotent is sent again after this

@@ -16,7 +16,8 @@
 // do; so is an HTTP 429 or 503 from a proxy that does not speak gRPC. Of either,
 // the time to wait is the longest of these: the trailer grpc-retry-pushback-ms
 // (gRFC A6), the detail google.rpc.RetryInfo, and Retry-After or one of its kin in
-// the metadata. A pushback that is negative, no number, or there twice forbids to
+// the metadata; where there is none of them, the reset of what is used up, by
+// RateLimit fields. A pushback that is negative, no number, or there twice forbids to
 // try again. RateLimit fields and their kin in the metadata pace the calls to
 // come. A message that is too large is RESOURCE_EXHAUSTED as well, but says
 // nothing of a limit: it shuts no gate and is not sent again.
