@@ -31,6 +31,7 @@ type commands struct {
 	Override overrideCmd  `cmd:"" help:"Give clients of a running gateway numbers of their own."`
 	Schema   schemaCmd    `cmd:"" help:"Print the JSON Schema of policy files."`
 	Doctor   doctorCmd    `cmd:"" help:"Examine the Redis or Valkey that is to keep counts, and say what to change."`
+	Egress   egressCmd    `cmd:"" help:"Call the APIs of others within their limits, for programs in any language."`
 	Simulate simulateCmds `cmd:"" help:"Try a limit on arrivals that you write down, or on a crowd of callers."`
 	Fleet    fleetCmd     `cmd:"" help:"Try a limit on instances that share it, with leases and failures."`
 	Version  versionCmd   `cmd:"" help:"Print the version."`

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -196,16 +195,5 @@ func (c *serveCmd) logHandler(w io.Writer) slog.Handler {
 // load reads a policy file. All problems of the file are written, one a line.
 func load(file string, std *streams) (*config.Config, error) {
 	cfg, err := config.Load(file)
-	var problems config.Problems
-	var path *os.PathError
-	switch {
-	case errors.As(err, &problems):
-		for _, p := range problems {
-			fmt.Fprintln(std.Err, p)
-		}
-		return nil, errReported
-	case errors.As(err, &path):
-		return nil, fmt.Errorf("cannot read %s: %w", file, path.Err)
-	}
-	return cfg, err
+	return cfg, reportProblems(file, err, std)
 }

@@ -49,7 +49,7 @@ var rooms = []room{
 	{name: "internal/explain", floor: 4, rooms: []string{".", "identity", "policy"}},
 	{name: "internal/doctor", floor: 4, rooms: []string{".", "redisstore"}},
 	{name: "internal/gateway", floor: 5, rooms: []string{".", "identity", "policy", "config", "httplimit", "internal/telemetry"}, guests: []string{"github.com/pires/go-proxyproto"}},
-	{name: "internal/egress", floor: 5, rooms: []string{".", "client", "config"}, guests: []string{"github.com/prometheus/client_golang"}},
+	{name: "internal/egress", floor: 5, rooms: []string{".", "client", "policy", "config"}, guests: []string{"github.com/prometheus/client_golang"}},
 	{name: "internal/publish", floor: 5, rooms: []string{".", "identity", "policy"}, guests: []string{"github.com/yuin/goldmark"}},
 	{name: "internal/admin", floor: 5, rooms: []string{".", "identity", "policy", "config", "internal/explain", "internal/telemetry"}},
 	{name: "cmd/comporta", floor: 6, rooms: []string{".", "client", "identity", "memstore", "redisstore", "redisstore/rueidis", "policy", "config", "internal/admin", "internal/doctor", "internal/egress", "internal/explain", "internal/gateway", "internal/keysource", "internal/probe", "internal/publish", "internal/sim", "internal/telemetry"}, guests: []string{"github.com/alecthomas/kong", "github.com/fsnotify/fsnotify", "golang.org/x/term"}},
@@ -69,7 +69,6 @@ var clocks = []string{
 	"wait.go", // until a deadline
 	"client/clock.go",
 	"client/grpcclient/clock.go",
-	"internal/egress/clock.go",
 	"internal/probe/clock.go",
 	"identity/clock.go",
 	"memstore/clock.go",

@@ -1,0 +1,184 @@
+package egress
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/comporta/comporta/client"
+	"github.com/comporta/comporta/config"
+)
+
+// An api is one API of others, with what all programs share of it.
+type api struct {
+	*config.EgressAPI
+	transport *client.Transport
+	proxy     *httputil.ReverseProxy
+	set       map[string]string
+	log       *slog.Logger
+}
+
+// maxSecret bounds what a file of a header's value may hold.
+const maxSecret = 16 << 10
+
+func newAPI(c *config.EgressAPI, limit client.Outbound, carrier http.RoundTripper, log *slog.Logger) (*api, error) {
+	a := &api{EgressAPI: c, set: map[string]string{}, log: log.With("api", c.Name)}
+	for _, h := range c.Set {
+		value := h.Value
+		if h.File != "" {
+			var err error
+			if value, err = readSecret(h.File); err != nil {
+				return nil, fmt.Errorf("api %s, header %s: %w", c.Name, h.Name, err)
+			}
+		}
+		a.set[h.Name] = value
+	}
+	o := c.Client
+	o.Transport, o.Limit = carrier, limit
+	o.Partition = a.partition
+	o.Account = func(req *http.Request) (string, int64) { return a.partition(req), 1 }
+	a.transport = client.New(o)
+	a.proxy = &httputil.ReverseProxy{
+		Rewrite:        a.rewrite,
+		Transport:      a.transport,
+		FlushInterval:  -1, // streams pass as they come
+		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ModifyResponse: a.tell,
+		ErrorHandler:   a.fail,
+	}
+	return a, nil
+}
+
+// readSecret reads a value from a file of its own. No error repeats it.
+func readSecret(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err != nil {
+		return "", err
+	}
+	value := strings.TrimSpace(string(b))
+	if value == "" || len(b) > maxSecret || strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		return "", fmt.Errorf("%s: it holds no value of a header field: one line, not empty, of at most 16 KiB", name)
+	}
+	return value, nil
+}
+
+// partition is whose requests the API counts together: a hash of the field that
+// says so, as it is sent.
+func (a *api) partition(req *http.Request) string {
+	if a.Header == "" {
+		return "everyone"
+	}
+	values := req.Header.Values(a.Header)
+	if len(values) == 0 {
+		return "nobody"
+	}
+	sum := sha256.Sum256([]byte(strings.Join(values, "\x00")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// rewrite makes a program's request the API's. What would tell the API who asked
+// inside is gone: ReverseProxy takes Forwarded and X-Forwarded-* out.
+func (a *api) rewrite(r *httputil.ProxyRequest) {
+	rest := strings.TrimPrefix(r.In.URL.EscapedPath(), strings.TrimSuffix(a.Path, "/"))
+	raw := strings.TrimSuffix(a.Upstream.EscapedPath(), "/") + rest
+	r.Out.URL = &url.URL{Scheme: a.Upstream.Scheme, Host: a.Upstream.Host, RawQuery: r.In.URL.RawQuery, RawPath: raw}
+	r.Out.URL.Path, _ = url.PathUnescape(raw) // it was an escaped path
+	r.Out.Host = ""
+	r.Out.Header.Del("X-Real-Ip")
+	r.Out.Header.Del("Expect")
+	if _, said := r.Out.Header["User-Agent"]; !said {
+		r.Out.Header["User-Agent"] = nil // and not Go's
+	}
+	for name, value := range a.set {
+		r.Out.Header.Set(name, value)
+	}
+}
+
+func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	ctx, cancel := context.WithTimeout(req.Context(), a.Timeout)
+	defer cancel()
+	req = req.WithContext(ctx)
+	if err := keepBody(req, a.MaxBody); err != nil {
+		refuse(w, http.StatusBadRequest, "The body could not be read.", 0)
+		return
+	}
+	a.proxy.ServeHTTP(w, req)
+}
+
+// keepBody reads a body that is small enough, so that it can be sent again; others
+// stream.
+func keepBody(req *http.Request, most int64) error {
+	if req.Body == nil || req.Body == http.NoBody || req.ContentLength > most || req.Header.Get("Upgrade") != "" {
+		return nil
+	}
+	start, err := io.ReadAll(io.LimitReader(req.Body, most+1))
+	if err != nil {
+		return err
+	}
+	if int64(len(start)) > most {
+		req.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(start), req.Body), req.Body}
+		return nil
+	}
+	req.ContentLength = int64(len(start))
+	req.TransferEncoding = nil
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(start)), nil }
+	req.Body, _ = req.GetBody()
+	return nil
+}
+
+// tell adds to a refusal why it was not tried again.
+func (a *api) tell(resp *http.Response) error {
+	if why := client.GaveUp(resp); why != nil {
+		resp.Header.Set(reasonField, string(why.Reason))
+	}
+	return nil
+}
+
+// fail answers a request that has no response.
+func (a *api) fail(w http.ResponseWriter, req *http.Request, err error) {
+	var why *client.RateLimitError
+	switch {
+	case errors.As(err, &why) && why.Err != nil:
+		a.log.Warn("the outbound limit cannot be asked", "error", why.Err)
+		w.Header().Set(reasonField, string(why.Reason))
+		refuse(w, http.StatusServiceUnavailable, "The limit of this API cannot be asked at the moment.", 0)
+	case errors.As(err, &why):
+		status := http.StatusTooManyRequests
+		if why.Reason == client.ReasonThrottle {
+			status = http.StatusServiceUnavailable
+		}
+		w.Header().Set(reasonField, string(why.Reason))
+		refuse(w, status, tellReason(why), why.RetryAfter)
+	case errors.Is(err, context.DeadlineExceeded):
+		refuse(w, http.StatusGatewayTimeout, "The API did not answer in time.", 0)
+	case req.Context().Err() != nil:
+		w.WriteHeader(499) // the program is gone, or the gateway stops: nobody reads this
+	default:
+		a.log.Warn("the API cannot be reached", "error", err)
+		refuse(w, http.StatusBadGateway, "The API cannot be reached.", 0)
+	}
+}
+
+// sortByPath puts the longest paths first.
+func sortByPath(apis []*api) {
+	slices.SortStableFunc(apis, func(a, b *api) int { return len(b.Path) - len(a.Path) })
+}

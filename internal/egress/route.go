@@ -1,0 +1,49 @@
+package egress
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// ServeHTTP gives a request to the API whose path it begins with. Paths are taken
+// as they are sent: what is encoded stays so, and a path with . or .. in it, however
+// it is written, belongs to nobody.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if req.Method == http.MethodConnect || !strings.HasPrefix(req.URL.Path, "/") || climbs(req.URL) {
+		refuse(w, http.StatusBadRequest, "The path is none that can be passed on.", 0)
+		return
+	}
+	path := req.URL.EscapedPath()
+	for _, a := range g.apis {
+		if a.Path == "/" || path == a.Path || strings.HasPrefix(path, a.Path+"/") {
+			a.ServeHTTP(w, req)
+			return
+		}
+	}
+	paths := make([]string, len(g.apis))
+	for i, a := range g.apis {
+		paths[i] = a.Path
+	}
+	refuse(w, http.StatusNotFound, "No API is at this path. Those that are here: "+strings.Join(paths, ", ")+".", 0)
+}
+
+// climbs says whether a path has a segment . or .., for somebody who decodes it
+// once or twice, or takes a backslash for a slash.
+func climbs(u *url.URL) bool {
+	path := u.EscapedPath()
+	for range 3 {
+		for segment := range strings.FieldsFuncSeq(path, func(c rune) bool { return c == '/' || c == '\\' }) {
+			name, _, _ := strings.Cut(segment, ";")
+			if name == "." || name == ".." {
+				return true
+			}
+		}
+		decoded, err := url.PathUnescape(path)
+		if err != nil || decoded == path {
+			return false
+		}
+		path = decoded
+	}
+	return false
+}
