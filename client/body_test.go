@@ -253,7 +253,7 @@ func TestHostileBodies(t *testing.T) {
 		}, false, 0, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			conns := 0
+			conns, ended := 0, time.Time{}
 			inBubble(t, func(n int, w http.ResponseWriter, r *http.Request) {
 				if n == 1 {
 					w.Header().Set("Retry-After", "1")
@@ -261,6 +261,7 @@ func TestHostileBodies(t *testing.T) {
 						w.Header().Set("Content-Type", "application/json")
 					}
 					w.WriteHeader(http.StatusTooManyRequests)
+					defer func() { ended = time.Now() }()
 					c.body(w, w.(http.Flusher).Flush, r)
 				}
 			}, func(s *rig) {
@@ -272,6 +273,9 @@ func TestHostileBodies(t *testing.T) {
 				h, _ := s.client(steady())
 				resp, _ := s.get(h, "http://api.test/")
 				came := s.arrivals()
+				if ended.Sub(s.began) > c.most+100*time.Millisecond {
+					t.Errorf("the first was let go after %v; want %v", ended.Sub(s.began), c.most)
+				}
 				if resp.StatusCode != 200 || len(came) != 2 || came[1] < time.Second || came[1] > time.Second+c.most || conns != c.conns {
 					t.Errorf("%d, %v, %d connections", resp.StatusCode, came, conns)
 				}
@@ -421,7 +425,7 @@ func TestStrangeTransports(t *testing.T) {
 func TestUpgrade(t *testing.T) {
 	inBubble(t, func(n int, w http.ResponseWriter, r *http.Request) {
 		if n == 1 {
-			w.WriteHeader(http.StatusServiceUnavailable)
+			w.WriteHeader(http.StatusTooManyRequests)
 			return
 		}
 		conn, rw, err := w.(http.Hijacker).Hijack()
@@ -436,12 +440,15 @@ func TestUpgrade(t *testing.T) {
 		rw.WriteString("heard " + line)
 		rw.Flush()
 	}, func(s *rig) {
-		h, _ := s.client(steady())
-		for _, status := range []int{503, 101} {
+		o := steady()
+		o.RetryRefused = true
+		h, _ := s.client(o)
+		for _, status := range []int{429, 101} {
 			req, _ := http.NewRequest("GET", "http://api.test/", nil)
 			req.Header.Set("Connection", "Upgrade")
 			req.Header.Set("Upgrade", "echo")
 			resp, err := h.Do(req)
+			time.Sleep(10 * time.Second)
 			if err != nil || resp.StatusCode != status {
 				t.Fatal(resp, err)
 			}
@@ -458,7 +465,7 @@ func TestUpgrade(t *testing.T) {
 			}
 			resp.Body.Close()
 		}
-		s.want(0, 0) // a 503 to an upgrade is not tried again
+		s.want(0, 10*time.Second) // a 429 to an upgrade is not tried again
 	})
 }
 

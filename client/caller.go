@@ -174,8 +174,6 @@ func (r *run) begin(ctx context.Context) (left bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := now()
-	c.number++
-	r.number = c.number
 	r.line = c.line(r.call.Target, r.call.Partition)
 	r.line.users++
 	if r.line.host.Throttled(at) {

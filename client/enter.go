@@ -12,7 +12,7 @@ type run struct {
 	caller   *Caller
 	call     *Call
 	line     *line
-	number   uint64
+	number   uint64 // its place; 0 until it has left or joined
 	deadline time.Time
 	sent     manners.Sent // the attempt under way, or the last
 	attempts int
@@ -22,14 +22,24 @@ type run struct {
 
 // leaveNow counts an attempt that nothing holds.
 func (r *run) leaveNow(at time.Time) bool {
-	if r.caller.options.Limit != nil || len(r.line.waiters) > 0 && r.number > r.line.waiters[0].number {
+	first := len(r.line.waiters) == 0 || r.number > 0 && r.number < r.line.waiters[0].number
+	if !first || r.caller.options.Limit != nil {
 		return false
 	}
 	if r.line.lane.Ready(at).At.After(at) {
 		return false
 	}
+	r.enrol()
 	r.leave(at)
 	return true
+}
+
+// enrol gives a call its place, when it comes to the line.
+func (r *run) enrol() {
+	if r.number == 0 {
+		r.caller.number++
+		r.number = r.caller.number
+	}
 }
 
 func (r *run) leave(at time.Time) { r.sent = r.line.lane.Leave(at, r.attempts > 0) }
@@ -47,8 +57,11 @@ func (r *run) enter(ctx context.Context) error {
 	if len(r.line.waiters) >= c.options.MaxWaiters {
 		return r.decline(ReasonLine, r.line.lane.Told().Sub(at), nil)
 	}
+	r.enrol()
 	w := &waiter{number: r.number, since: at, deadline: r.deadline, wake: make(chan struct{}, 1)}
-	r.line.join(w)
+	if r.line.join(w) {
+		r.line.wakeLate(at, c.config.MaxWait)
+	}
 	c.stats.Waiting++
 	defer func() {
 		c.stats.Waiting--

@@ -19,8 +19,8 @@ type line struct {
 	users   int // calls that may still come back to it
 }
 
-// A waiter stands in line. It is woken when it has become the first, and when a
-// gate that was shut makes it too late.
+// A waiter stands in line. It is woken when it has become the first, and when it has
+// become too late, by a gate or one that stands before it.
 type waiter struct {
 	number   uint64
 	since    time.Time
@@ -34,7 +34,12 @@ type waiter struct {
 	allowed bool
 }
 
-func (l *line) join(w *waiter) { l.waiters = slices.Insert(l.waiters, l.find(w), w) }
+// join puts a waiter in line, maybe before others.
+func (l *line) join(w *waiter) (before bool) {
+	at := l.find(w)
+	l.waiters = slices.Insert(l.waiters, at, w)
+	return at < len(l.waiters)-1
+}
 
 // leave takes a waiter out and wakes who is first then.
 func (l *line) leave(w *waiter) {

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -30,7 +29,7 @@ type rig struct {
 func inBubble(t *testing.T, handler func(n int, w http.ResponseWriter, r *http.Request), f func(s *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &rig{t: t, listen: make(pipes), began: time.Now()}
+		s := &rig{t: t, listen: pipes{make(chan net.Conn), make(chan struct{})}, began: time.Now()}
 		s.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler(s.note(r), w, r) })}
 		s.wire = &http.Transport{
 			DialContext:           func(ctx context.Context, _, _ string) (net.Conn, error) { return s.listen.dial(ctx) },
@@ -100,28 +99,34 @@ func (s *rig) want(at ...time.Duration) {
 }
 
 // pipes is a listener of net.Pipe connections.
-type pipes chan net.Conn
+type pipes struct {
+	conns chan net.Conn
+	ended chan struct{}
+}
 
 func (p pipes) dial(ctx context.Context) (net.Conn, error) {
 	here, there := net.Pipe()
 	select {
-	case p <- there:
+	case p.conns <- there:
 		return here, nil
+	case <-p.ended:
+		return nil, net.ErrClosed
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
 func (p pipes) Accept() (net.Conn, error) {
-	c, ok := <-p
-	if !ok {
-		return nil, errors.New("closed")
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.ended:
+		return nil, net.ErrClosed
 	}
-	return c, nil
 }
 
 func (p pipes) Close() error {
-	close(p)
+	close(p.ended)
 	return nil
 }
 
