@@ -13,6 +13,7 @@ import (
 // contradicted is certain but for what no probe can see; the others are shares.
 const (
 	certain    = 0.97 // all others are contradicted, and the numbers are known
+	blurred    = 0.90 // all others are contradicted, but the burst may be off by one or two
 	unsettled  = 0.80 // all others are contradicted, but the numbers are not known well
 	contested  = 0.75 // others fit as well, though worse
 	contrarian = 0.50 // nothing fits without contradiction
@@ -21,6 +22,7 @@ const (
 // A conclusion is the best of what fits.
 type conclusion struct {
 	found    []search
+	evidence *evidence
 	relaxed  bool // nothing fits; the nearest stand for it
 	shares   []Candidate
 	best     *search
@@ -33,11 +35,12 @@ type conclusion struct {
 
 // conclude weighs what was found.
 func (e *evidence) conclude(found []search) *conclusion {
-	c := &conclusion{found: found}
+	c := &conclusion{evidence: e, found: found}
 	c.relaxed = !slices.ContainsFunc(found, func(s search) bool { return len(s.fitting) > 0 })
 	found = relax(found)
 	c.delays = e.delays(found)
 	weights := map[comporta.Algorithm]float64{}
+	bestWeight := 0.0
 	each := make([]float64, len(found))
 	likely := make([][]model, len(found))
 	for i := range found {
@@ -56,20 +59,22 @@ func (e *evidence) conclude(found []search) *conclusion {
 		weights[s.algorithm] += weight
 		each[i], likely[i] = weight, models
 	}
-	bestWeight := 0.0
 	for i := range found {
 		if each[i] == 0 {
 			continue
 		}
-		a := found[i].algorithm
-		if c.best == nil || weights[a] > weights[c.best.algorithm] || a == c.best.algorithm && each[i] > bestWeight {
+		a, rest := found[i].algorithm, 0.0
+		if c.best != nil {
+			rest = weights[c.best.algorithm] - weights[a]
+		}
+		if c.best == nil || rest < 0 || a == c.best.algorithm && each[i] > bestWeight {
 			c.best, c.models, bestWeight = &found[i], likely[i], each[i]
 		}
 	}
 	if c.best == nil {
 		return c
 	}
-	c.settled = settled(found)
+	c.settled = e.settled(found)
 	c.contrary = math.Inf(1)
 	sum := 0.0
 	for i := range found {
@@ -84,6 +89,8 @@ func (e *evidence) conclude(found []search) *conclusion {
 	switch {
 	case c.relaxed:
 		most = contrarian
+	case len(weights) == 1 && c.settled && c.best.algorithm.Bucket() && e.jitter/middle(c.models) > 1:
+		most = blurred
 	case len(weights) == 1 && c.settled:
 		most = certain
 	case len(weights) == 1:
@@ -93,8 +100,12 @@ func (e *evidence) conclude(found []search) *conclusion {
 		c.shares = append(c.shares, Candidate{a, min(most, w/sum)})
 	}
 	slices.SortFunc(c.shares, func(a, b Candidate) int {
-		return cmp.Or(-cmp.Compare(weights[a.Algorithm], weights[b.Algorithm]), cmp.Compare(a.Algorithm, b.Algorithm))
+		return -cmp.Compare(weights[a.Algorithm], weights[b.Algorithm])
 	})
+	// The numbers are the best's: where others weigh the same, it stands first.
+	k := slices.IndexFunc(c.shares, func(s Candidate) bool { return s.Algorithm == c.best.algorithm })
+	first := c.shares[k]
+	c.shares = slices.Insert(slices.Delete(c.shares, k, k+1), 0, first)
 	c.leak()
 	return c
 }
@@ -120,7 +131,14 @@ func (c *conclusion) leak() {
 // left, small where a variant explains all that was seen without stretching it.
 func (e *evidence) tighten(s *search) (models []model, tight float64) {
 	models, tight = s.fitting, 1
-	for _, part := range []float64{0.7, 0.5, 0.35, 0.25, 0.18, 0.12} {
+	if s.algorithm.Bucket() {
+		own := *e
+		e = &own
+		for range 3 {
+			e.measureThere(middle(models))
+		}
+	}
+	for _, part := range []float64{0.85, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12} {
 		narrow := e.narrow(part)
 		n := search{variant: s.variant, nearest: model{strain: math.Inf(1)}}
 		var tried []model
@@ -212,6 +230,19 @@ func number(models []model, window float64) int {
 	return best
 }
 
+// burst is the burst of a bucket: what was admitted, less what ran in, if each shot
+// came when it most likely did. Whoever is denied last finds the bucket empty, so the
+// lower bound is the number.
+func (e *evidence) burst(s *search, unit float64, within Estimate) int {
+	own := *e
+	for range 3 {
+		own.measureThere(unit)
+	}
+	m := model{variant: s.variant, window: unit}
+	own.narrow(0).try(&m)
+	return int(min(max(math.Round(m.room.lo+0.1), within.Low), within.High))
+}
+
 // middle is the window of the model in the middle.
 func middle(models []model) float64 {
 	windows := make([]float64, len(models))
@@ -239,7 +270,7 @@ func (c *conclusion) numbers(f *Finding) {
 		f.Limit.Window = micros(window.Value)
 		return
 	}
-	burst := number(c.models, likely)
+	burst := c.evidence.burst(c.best, likely, units)
 	f.Burst = Estimate{float64(burst), units.Low, units.High}
 	l, w := write(Estimate{likely, window.Low, window.High}, float64(burst))
 	f.Limit.Limit, f.Limit.Window = int64(l), micros(w)

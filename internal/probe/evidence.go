@@ -30,6 +30,8 @@ type evidence struct {
 	jitter float64
 	// there is how much of the jitter is on the way there.
 	there float64
+	// shift moves the grids of searches, so that two do not look at the same numbers.
+	shift float64
 	// holds says that admitted requests are answered late, and queue how.
 	holds bool
 	queue queue
@@ -68,7 +70,7 @@ func newEvidence(flights []flight, begun time.Time) *evidence {
 		return 0
 	})
 	e.measureQueue()
-	e.measureThere()
+	e.measureThere(math.Inf(1))
 	for i := 1; i < len(e.groups); i++ { // what left later may not be decided on much earlier
 		e.groups[i].last = max(e.groups[i].last, e.groups[i-1].last)
 	}
@@ -184,34 +186,59 @@ func (e *evidence) measureQueue() {
 	}
 }
 
-// measureThere: of a volley, those are denied that arrive late. So the more of the
-// jitter is on the way there, the later their answers come: by half of it in the
-// mean, where it is even.
-func (e *evidence) measureThere() {
-	e.there = e.jitter / 2
-	if e.holds {
-		return
-	}
-	sum, weights := e.there*8, 8.0 // as if so many had been seen
+// measureThere estimates how much of the jitter is on the way there. Of a volley,
+// those are denied that arrive late: the more their answers come later than those of
+// single shots, and the earlier the others', the more of the jitter is there. A unit
+// comes back each unit seconds while a volley arrives.
+func (e *evidence) measureThere(unit float64) {
+	var base, singles float64
 	for i := range e.groups {
 		g := &e.groups[i]
-		if g.admitted < 3 || g.denied < 3 {
+		if len(g.shots) != 1 || g.lost > 0 {
 			continue
 		}
-		var late [2]float64
+		if over := g.shots[0].Received.Sub(g.shots[0].Sent).Seconds() - e.trip; over <= e.jitter { // not held back
+			base += over
+			singles++
+		}
+	}
+	e.there = e.jitter / 2
+	if singles < 3 || e.jitter <= 0 {
+		return
+	}
+	base /= singles
+	// Least squares of lateness = there · share, beginning with half the jitter as if
+	// one shot had told so.
+	sum, squares := e.there, 1.0
+	for i := range e.groups {
+		g := &e.groups[i]
+		n := float64(len(g.shots))
+		if g.admitted == 0 || g.denied == 0 || n < 5 {
+			continue
+		}
+		again := min(0.95, e.there/(n*unit)) // the part that is admitted once it is empty
+		empty := max(0, (float64(g.admitted)/n-again)/(1-again))
+		var over [2]float64
 		for k := range g.shots {
 			switch s := &g.shots[k]; {
 			case s.Denied():
-				late[1] += s.Received.Sub(s.Sent).Seconds() / float64(g.denied)
+				over[1] += s.Received.Sub(s.Sent).Seconds() - e.trip
 			case s.Admitted():
-				late[0] += s.Received.Sub(s.Sent).Seconds() / float64(g.admitted)
+				over[0] += s.Received.Sub(s.Sent).Seconds() - e.trip
 			}
 		}
-		w := 1 / (1/float64(g.admitted) + 1/float64(g.denied))
-		sum += w * 2 * (late[1] - late[0])
-		weights += w
+		tell := func(over, count, share float64) {
+			w := count / (1 + count/singles)
+			sum += w * share * (over/count - base)
+			squares += w * share * share
+		}
+		tell(over[1], float64(g.denied), empty/2)
+		if !e.holds {
+			early := empty*empty/2 + again*(1-empty)*(1+empty)/2
+			tell(over[0], float64(g.admitted), early/(empty+again*(1-empty))-0.5)
+		}
 	}
-	e.there = min(max(sum/weights, 0.05*e.jitter), 0.95*e.jitter)
+	e.there = min(max(sum/squares, 0.05*e.jitter), 0.95*e.jitter)
 }
 
 // span is the time from the first to the last that was seen.

@@ -16,8 +16,10 @@ func (l *learner) learn() error {
 	for range mostRounds {
 		e := l.evidence()
 		found := l.search(e)
-		if settled(found) {
-			return nil
+		if e.settled(found) {
+			if found = l.search(e); e.settled(found) { // look again, elsewhere
+				return l.measureWay(e)
+			}
 		}
 		r, ok := e.plan(e.believe(relax(found), 24), l.elapsed(), l.s.Left())
 		if l.trace != nil {
@@ -33,15 +35,26 @@ func (l *learner) learn() error {
 	return nil
 }
 
-// search looks at all variants, beginning with what fitted or nearly did before.
-func (l *learner) search(e *evidence) (found []search) {
-	for _, v := range variants {
-		if e.queue.known && !v.algorithm.Bucket() {
-			found = append(found, search{variant: v, nearest: model{variant: v, strain: math.MaxInt32}})
-			continue
+// search looks at all variants, beginning with what fitted or nearly did before. What
+// was found before in the same evidence stays.
+func (l *learner) search(e *evidence) []search {
+	l.searches++
+	e.shift = math.Mod(float64(l.searches)*0.618, 1)
+	found := make([]search, 0, len(variants))
+	for i, v := range variants {
+		s := search{variant: v, nearest: model{variant: v, strain: math.MaxInt32}}
+		if !e.queue.known || v.algorithm.Bucket() {
+			s = e.search(v, l.seeds)
 		}
-		found = append(found, e.search(v, l.seeds))
+		if l.groups == len(e.groups) && len(l.found) > 0 {
+			s.fitting = append(s.fitting, l.found[i].fitting...)
+			if l.found[i].nearest.strain < s.nearest.strain {
+				s.nearest = l.found[i].nearest
+			}
+		}
+		found = append(found, s)
 	}
+	l.found, l.groups = found, len(e.groups)
 	l.seeds = l.seeds[:0]
 	for i := range found {
 		f := found[i].fitting
@@ -52,6 +65,28 @@ func (l *learner) search(e *evidence) (found []search) {
 		l.seeds = append(l.seeds, found[i].nearest)
 	}
 	return found
+}
+
+// measureWay sends single shots through an empty queue, where the burst of a leaky
+// bucket depends on how the jitter is shared between the way there and back.
+func (l *learner) measureWay(e *evidence) error {
+	const singles = 60
+	unit := e.queue.unit.Value
+	if !e.queue.known || e.jitter/unit < 1 || l.s.Left().Requests < singles {
+		return nil
+	}
+	if err := l.until(l.elapsed() + float64(l.most)*2*unit); err != nil {
+		return err
+	}
+	for range singles {
+		if _, err := l.shoot(1); err != nil {
+			return err
+		}
+		if err := l.until(l.elapsed() + 2*unit); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // relax takes, where nothing fits, what misses by least as fitting.
@@ -78,7 +113,7 @@ const hopeless = 130
 // first exhausts the budget of the key, waits until something comes back, and sees
 // whether that is one unit or many.
 func (l *learner) first() (denied bool, err error) {
-	_, denied, err = l.ramp(1, max(1, l.budget*6/10))
+	_, denied, err = l.ramp(1, max(1, l.budget*6/10), 1.5)
 	if err != nil || !denied {
 		return denied, err
 	}
@@ -94,7 +129,7 @@ func (l *learner) first() (denied bool, err error) {
 			return true, err
 		}
 		l.forget()
-		_, denied, err = l.ramp(1, max(1, l.s.Left().Requests*6/10))
+		_, denied, err = l.ramp(1, max(1, l.s.Left().Requests*6/10), 1.5)
 		if l.most = l.total(); err != nil || !denied {
 			return denied, err
 		}
@@ -102,7 +137,7 @@ func (l *learner) first() (denied bool, err error) {
 	if err := l.poll(nil, 0.02, 0.2, math.Inf(1)); err != nil {
 		return true, err
 	}
-	_, _, err = l.ramp(1, max(2, l.most*4/10))
+	_, _, err = l.ramp(1, max(2, l.most*4/10), 3)
 	return true, err
 }
 
@@ -130,7 +165,8 @@ func (l *learner) fight(r *round, blur float64) error {
 		if err := l.poll(thin(r.returns, l.elapsed(), blur, 40), blur, 0.1, math.Inf(1)); err != nil {
 			return err
 		}
-		_, _, err = l.ramp(1, max(2, l.most*4/10))
+		enough := max(2, l.most*4/10)
+		_, _, err = l.ramp(min(enough, 1+int(2*r.refill)), enough, 2)
 	}
 	return err
 }
@@ -142,7 +178,7 @@ func (l *learner) drain(first, second, most int) (sent int, denied bool, err err
 	if _, d := l.answers(v); err != nil || d > 0 || v.n >= most {
 		return v.n, d > 0, err
 	}
-	sent, denied, err = l.ramp(max(1, second), most-v.n)
+	sent, denied, err = l.ramp(max(1, second), most-v.n, 1.5)
 	return sent + v.n, denied, err
 }
 

@@ -24,9 +24,13 @@ type learner struct {
 	volleys []*volley
 	slowest time.Duration // what the first answer took
 
-	most  int // units that the first exhaustion took
-	seeds []model
-	trace func(*evidence, []search, round, bool)
+	most int // units that the first exhaustion took
+	// What the last search found, in how many groups, and what the next begins with.
+	found    []search
+	groups   int
+	searches int
+	seeds    []model
+	trace    func(*evidence, []search, round, bool)
 }
 
 // A volley was sent at once. What has not come back yet is in no field.
@@ -164,12 +168,9 @@ func (l *learner) until(at float64) error {
 	return l.s.Sleep(l.ctx, time.Duration((at-l.elapsed())*float64(time.Second)))
 }
 
-// grow is the size of the volley after one of n.
-func grow(n int) int { return int(math.Ceil(float64(n) * 1.5)) }
-
 // ramp sends volleys that grow until one is denied, no more than most in all.
-func (l *learner) ramp(first, most int) (sent int, denied bool, err error) {
-	for n := first; sent < most; n = grow(n) {
+func (l *learner) ramp(first, most int, by float64) (sent int, denied bool, err error) {
+	for n := first; sent < most; n = int(math.Ceil(float64(n) * by)) {
 		n = min(n, most-sent)
 		v, err := l.shoot(n)
 		sent += v.n

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"github.com/comporta/comporta"
 )
 
 // A belief is one of the models that fit, with a limit that it may have, and how much
@@ -220,7 +218,7 @@ func (e *evidence) weigh(r *round, beliefs []belief, from, blur float64) {
 }
 
 // settled says that one algorithm is left and its numbers are known well enough.
-func settled(found []search) bool {
+func (e *evidence) settled(found []search) bool {
 	var only *search
 	for i := range found {
 		if len(found[i].fitting) == 0 {
@@ -241,9 +239,9 @@ func settled(found []search) bool {
 		lo, hi = min(lo, m.window), max(hi, m.window)
 		least, most = min(least, m.room.least()), max(most, m.room.most())
 	}
-	blur := 0
-	if only.algorithm == comporta.TokenBucket {
-		blur = 2
+	blur := 0.0
+	if only.algorithm.Bucket() { // what runs in meanwhile is known no better
+		blur = 2 + 1.5*e.jitter/lo
 	}
-	return hi-lo <= 0.03*lo && most-least <= blur
+	return hi-lo <= 0.03*lo && float64(most-least) <= blur
 }

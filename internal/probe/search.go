@@ -228,10 +228,10 @@ func (e *evidence) searchCounter(s *search, seeds []model, longest float64) {
 	const step, parts, bins = 1.05, 20, 40
 	mid := e.groups[0].first + e.span()/2
 	var best []model
-	for w := shortestWindow; w < longest; w *= step {
+	for w := shortestWindow * math.Pow(step, e.shift); w < longest; w *= step {
 		low := model{strain: math.Inf(1)}
 		for i := range parts {
-			m := e.tryInto(s, model{variant: s.variant, window: w, boundary: mid + w*float64(i)/parts})
+			m := e.tryInto(s, model{variant: s.variant, window: w, boundary: mid + w*(float64(i)+e.shift)/parts})
 			if m.strain < low.strain {
 				low = m
 			}
