@@ -63,7 +63,7 @@ func TestTheManualHasEveryWarningAndNoOther(t *testing.T) {
 	}
 	given := map[string]bool{}
 	for _, file := range sources {
-		if !strings.HasSuffix(file, "_test.go") {
+		if !strings.HasSuffix(file, "_test.go") && file != "egress.go" { // those have a manual of their own
 			for _, c := range code.FindAllString(contents(t, file), -1) {
 				given[c] = true
 			}
