@@ -261,6 +261,42 @@ func TestRetryKeepsItsPlace(t *testing.T) {
 	})
 }
 
+// Once the gate is open the line moves, though the first answers are slow.
+func TestLineMovesWithoutAnswers(t *testing.T) {
+	inBubble(t, func(n int, w http.ResponseWriter, r *http.Request) {
+		if n > 1 {
+			time.Sleep(10 * time.Second)
+		}
+		shut("5")(n, w, r)
+	}, func(s *rig) {
+		h, _ := s.client(steady())
+		s.once(h)
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() { s.get(h, "http://api.test/") })
+		}
+		all.Wait()
+		s.want(0, 5*time.Second, 5050*time.Millisecond, 5100*time.Millisecond)
+	})
+}
+
+// Between the time that was told and that at which the gate opens, too, a deadline
+// is told at once.
+func TestDeadlineWithinTheChance(t *testing.T) {
+	inBubble(t, shut("5"), func(s *rig) {
+		h, _ := s.client(Options{Random: func() float64 { return 0.9 }})
+		s.once(h)
+		ctx, cancel := context.WithTimeout(context.Background(), 5200*time.Millisecond)
+		defer cancel()
+		req, _ := http.NewRequestWithContext(ctx, "GET", "http://api.test/", nil)
+		_, err := h.Do(req)
+		var why *RateLimitError
+		if !errors.As(err, &why) || why.Reason != ReasonGate || why.RetryAfter != 5*time.Second || time.Since(s.began) > 0 {
+			t.Error(err)
+		}
+	})
+}
+
 // What gates what: a host and a port, not another; a partition, not another; the
 // host that a redirect led to, not the one that it came from.
 func TestGatesAreApart(t *testing.T) {
@@ -325,12 +361,19 @@ func TestHostsAreBounded(t *testing.T) {
 		do := func(target string, a Answer) {
 			c.Do(t.Context(), &Call{Target: target}, func(context.Context, int) Answer { return a })
 		}
-		do("shut.test", Answer{Kind: Refused, Told: true, Wait: time.Hour})
+		for i := range 100 {
+			do(strconv.Itoa(-i-1), Answer{Kind: Refused, Told: true, Wait: time.Hour})
+		}
 		for i := range 3 * maxLines {
 			do(strconv.Itoa(i), Answer{})
 		}
-		if c.lines > maxLines || len(c.hosts) > maxLines || c.hosts["shut.test"] == nil {
-			t.Error(c.lines, len(c.hosts), c.hosts["shut.test"])
+		if c.lines > maxLines || len(c.hosts) != c.lines {
+			t.Error(c.lines, "lines of", len(c.hosts), "hosts are remembered")
+		}
+		for i := range 100 {
+			if c.hosts[strconv.Itoa(-i-1)] == nil {
+				t.Fatal("a shut gate was forgotten")
+			}
 		}
 	})
 }
