@@ -160,11 +160,12 @@ func TestGentleLetsGo(t *testing.T) {
 	})
 }
 
-// The pace that tightens while somebody is in line does not make him fail either.
+// The pace that tightens while somebody is in line does not make him fail either,
+// though the first in line has the time to wait.
 func TestPaceTightensInLine(t *testing.T) {
 	inBubble(t, func(n int, w http.ResponseWriter, r *http.Request) {
-		if n > 2 {
-			hints(0, 1000)(n, w, r)
+		if n > 1 {
+			hints(0, 40)(n, w, r)
 			return
 		}
 		hints(10, 9)(n, w, r)
@@ -172,20 +173,52 @@ func TestPaceTightensInLine(t *testing.T) {
 		h, _ := s.client(steady())
 		s.get(h, "http://api.test/")
 		var all sync.WaitGroup
-		for range 10 {
+		for i := range 10 {
 			all.Go(func() {
-				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-				defer cancel()
+				time.Sleep(time.Duration(i) * time.Millisecond)
+				ctx := context.Background()
+				if i > 1 {
+					with, cancel := context.WithTimeout(ctx, 20*time.Second)
+					defer cancel()
+					ctx = with
+				}
 				req, _ := http.NewRequestWithContext(ctx, "GET", "http://api.test/", nil)
 				resp, err := h.Do(req)
 				if err != nil {
-					t.Error(err)
+					t.Error(i, err)
 					return
 				}
 				resp.Body.Close()
 			})
 		}
 		all.Wait()
+		if came := s.arrivals(); came[9] > 20*time.Second || came[10] < 40*time.Second {
+			t.Error(came)
+		}
+	})
+}
+
+// A gate and a pace together: what the server told is waited for, what remains is
+// not, where there is no time.
+func TestGateAndPace(t *testing.T) {
+	inBubble(t, func(n int, w http.ResponseWriter, r *http.Request) {
+		hints(0, 500)(n, w, r)
+		shut("2")(n, w, r)
+	}, func(s *rig) {
+		h, _ := s.client(steady())
+		s.once(h)
+		h.Timeout = 10 * time.Second
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() { s.get(h, "http://api.test/") })
+		}
+		all.Wait()
+		came := s.arrivals()
+		for i := 1; i < len(came); i++ {
+			if came[i] < 2*time.Second || came[i] > 3*time.Second || i > 1 && came[i]-came[i-1] < 45*time.Millisecond {
+				t.Error(came)
+			}
+		}
 	})
 }
 
