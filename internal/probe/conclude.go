@@ -42,14 +42,20 @@ func (e *evidence) conclude(found []search) *conclusion {
 	weights := map[comporta.Algorithm]float64{}
 	bestWeight := 0.0
 	each := make([]float64, len(found))
-	likely := make([][]model, len(found))
+	likely, chances := make([][]model, len(found)), make([]float64, len(found))
+	best := math.Inf(-1)
+	for i := range found {
+		if len(found[i].fitting) > 0 {
+			likely[i], chances[i] = e.likeliest(&found[i])
+			best = max(best, chances[i])
+		}
+	}
 	for i := range found {
 		s := &found[i]
 		if len(s.fitting) == 0 {
 			continue
 		}
-		models, tight := e.tighten(s)
-		weight := math.Pow(4, -8*tight)
+		weight := math.Exp(max(-600, chances[i]-best))
 		if s.attempts {
 			weight *= 0.7
 		}
@@ -57,7 +63,7 @@ func (e *evidence) conclude(found []search) *conclusion {
 			weight *= 50
 		}
 		weights[s.algorithm] += weight
-		each[i], likely[i] = weight, models
+		each[i] = weight
 	}
 	for i := range found {
 		if each[i] == 0 {
@@ -158,19 +164,64 @@ func (e *evidence) tighten(s *search) (models []model, tight float64) {
 	return models, tight
 }
 
-// narrow is the evidence with a part of its uncertainty of time: where each shot most
-// likely arrived, those of a volley spread over the jitter on the way there.
+// arrival is when a group most likely arrived: a volley over the jitter on the way
+// there, a single shot after its share of what its trip took too long.
+func (e *evidence) arrival(g *group) (first, last float64) {
+	shots := float64(g.admitted + g.denied + g.lost)
+	if shots == 1 && e.jitter > 0 && g.lost == 0 {
+		at := g.sent + g.over*e.there/e.jitter
+		return at, at
+	}
+	return g.sent + e.there/(shots+1), g.sent + e.there*shots/(shots+1)
+}
+
+// likeliest are the models of those that fit under which what was seen is likeliest,
+// and the logarithm of how likely it is.
+func (e *evidence) likeliest(s *search) (models []model, chance float64) {
+	tight, _ := e.tighten(s)
+	own := *e
+	if s.algorithm.Bucket() {
+		for range 3 {
+			own.measureThere(middle(tight))
+		}
+	}
+	type told struct {
+		m      model
+		chance float64
+	}
+	var all []told
+	for _, from := range [][]model{s.fitting, tight} {
+		n := min(80, len(from))
+		for k := range n {
+			m := from[(2*k+1)*len(from)/(2*n)]
+			limit := number([]model{m}, m.window)
+			if s.algorithm.Bucket() {
+				narrow := m
+				own.narrow(0).try(&narrow)
+				limit = min(max(int(math.Round(narrow.room.lo+0.1)), m.room.least()), m.room.most())
+			}
+			all = append(all, told{m, own.likelihood(&m, float64(limit))})
+		}
+	}
+	chance = math.Inf(-1)
+	for i := range all {
+		chance = max(chance, all[i].chance)
+	}
+	for i := range all {
+		if all[i].chance > chance-2 {
+			models = append(models, all[i].m)
+		}
+	}
+	return models, chance
+}
+
+// narrow is the evidence with a part of its uncertainty of time, around the arrival.
 func (e *evidence) narrow(part float64) *evidence {
 	n := *e
 	n.groups = slices.Clone(e.groups)
 	for i := range n.groups {
 		g := &n.groups[i]
-		shots := float64(g.admitted + g.denied + g.lost)
-		first, last := g.sent+e.there/(shots+1), g.sent+e.there*shots/(shots+1)
-		if shots == 1 && e.jitter > 0 && g.lost == 0 {
-			first = g.sent + g.over*e.there/e.jitter
-			last = first
-		}
+		first, last := e.arrival(g)
 		g.first += (1 - part) * (first - g.first)
 		g.last += (1 - part) * (last - g.last)
 		if i > 0 {
