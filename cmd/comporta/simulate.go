@@ -18,6 +18,13 @@ type simulateCmds struct {
 	Crowd    crowdCmd    `cmd:"" help:"Try a limit on many callers, naive and well-behaved."`
 }
 
+// Help says what stands for the default.
+func (simulateCmds) Help() string {
+	return `Without a command, the flags are those of arrivals, as in
+
+    comporta simulate --limit '1/s burst 5' --at '7@0s,3@2s,10@10s'`
+}
+
 // simulateCmd plays arrivals that are written down against a limit, on a virtual
 // clock.
 type simulateCmd struct {

@@ -1,128 +1,217 @@
 package sim
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/comporta/comporta"
 )
 
-// WriteText writes the report for people: a row for each kind of caller, and what
-// the columns mean.
+// WriteText writes the report for people: a row for each kind of callers, what the
+// columns mean, and what reached the server when.
 func (r *CrowdReport) WriteText(w io.Writer, s Screen) error {
-	rows := [][]string{{"callers", "sent", "refused", "per success", "total time", "median", "p99", "spike"}}
-	for _, run := range r.Runs {
-		took := secondsText(run.Took)
-		if run.Given {
-			took = "not over"
+	for i, page := range []*canvas{r.table(s), r.notes(s), r.strips(s)} {
+		if i > 0 {
+			if _, err := io.WriteString(w, "\n"); err != nil {
+				return err
+			}
 		}
+		if err := page.write(w, s.Color); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Above bearable, refusals are coloured as bad, and up to fine as good.
+const (
+	fine     = 0.05
+	bearable = 1
+)
+
+func (r *CrowdReport) table(s Screen) *canvas {
+	rows := [][]string{
+		{"", "", "", "", "refused", "total", "median", "p99", ""},
+		{"", "clients", "success", "sent", "/success", "time", "wait", "wait", "spike"},
+	}
+	for _, p := range r.Parties {
 		rows = append(rows, []string{
-			run.name(), strconv.Itoa(run.Sent), strconv.Itoa(run.Refused), fmt.Sprintf("%.2f", run.RefusedPerDone()),
-			took, secondsText(run.Median), secondsText(run.P99), strconv.Itoa(run.Spike),
+			p.Name, strconv.Itoa(p.Clients), strconv.Itoa(p.Successes), strconv.Itoa(p.Sent), p.perSuccess(),
+			p.tookText(), waitText(p.Median), waitText(p.P99), strconv.Itoa(p.Spike),
 		})
-		if run.Beside {
-			rows = append(rows, []string{
-				"the naive one", strconv.Itoa(run.NaiveSent), strconv.Itoa(run.NaiveRefused),
-				fmt.Sprintf("%.2f", perDone(run.NaiveRefused, run.NaiveDone)), "", "", "", "",
-			})
-		}
 	}
 	c := &canvas{width: s.unlimited()}
 	c.text(0, 0, r.title(), bold)
 	c.table(2, rows, func(row, column int) ink {
-		refused, err := strconv.ParseFloat(rows[row][3], 64)
 		switch {
-		case row == 0:
+		case row < 2:
 			return faint
-		case column == 3 && err == nil && refused < 0.05:
-			return good
-		case column == 3 && refused > 1:
-			return bad
+		case column == 4:
+			return r.Parties[row-2].ink()
 		}
 		return plain
 	}, 0)
-	line := 3 + len(rows)
-	for _, run := range r.Runs {
-		c.text(line, 0, run.name()+": "+run.Says, faint)
-		line++
+	return c
+}
+
+func (p *Party) ink() ink {
+	switch refused := p.RefusedPerSuccess(); {
+	case p.Stopped || refused > bearable:
+		return bad
+	case refused <= fine:
+		return good
 	}
-	for _, text := range r.notes() {
-		c.text(line, 0, text, faint)
-		line++
-	}
-	return c.write(w, s.Color)
+	return plain
 }
 
 // title is what they all want.
 func (r *CrowdReport) title() string {
-	c := r.Crowd
-	each := "one request"
-	if c.Requests > 1 {
-		each = fmt.Sprintf("%d requests", c.Requests)
+	each := "1 request"
+	if r.Crowd.Requests > 1 {
+		each = thousands(r.Crowd.Requests) + " requests"
 	}
-	return fmt.Sprintf("%d callers, %s each, against %s (%s)", c.Clients, each, c.Limit, c.Limit.Algorithm)
+	return fmt.Sprintf("%s clients, %s each, against %s %s", thousands(r.Crowd.Clients), each, r.Crowd.Limit.Algorithm, r.Crowd.Limit)
 }
 
-// notes say what the numbers are.
-func (r *CrowdReport) notes() (notes []string) {
-	for _, run := range r.Runs {
-		if run.Given {
-			notes = append(notes, fmt.Sprintf("%s: ended after %d attempts, with %d of %d answered", run.name(), mostAttempts, run.Done, r.Crowd.Clients*r.Crowd.Requests))
+func (p *Party) perSuccess() string {
+	return strconv.FormatFloat(p.RefusedPerSuccess(), 'f', 2, 64)
+}
+
+func (p *Party) tookText() string {
+	if p.Stopped {
+		return "stopped"
+	}
+	return waitText(p.Took)
+}
+
+// waitText is a time to a hundredth of a second, or whole where it is long.
+func waitText(d time.Duration) string {
+	if d >= 10*time.Minute {
+		return comporta.FormatDuration(d.Round(time.Second))
+	}
+	return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) + "s"
+}
+
+// notes say who is who and what the columns are.
+func (r *CrowdReport) notes(s Screen) *canvas {
+	c := &canvas{width: s.unlimited()}
+	row, left := 0, 0
+	for _, p := range r.Parties {
+		left = max(left, len(p.Name)+2)
+	}
+	for _, p := range r.Parties {
+		c.text(row, 0, p.Name, plain)
+		c.text(row, left, p.Says, faint)
+		row++
+	}
+	row++
+	say := func(text string, in ink) {
+		for _, line := range wrap(text, s.Width) {
+			c.text(row, 0, line, in)
+			row++
 		}
 	}
-	return append(notes, "spike: the most attempts that reach the server within 100 ms, once the first half second is over")
+	say(r.spikeText(), faint)
+	say("wait: from wanting a request to its answer; total time: until the last", faint)
+	for _, p := range r.Parties {
+		if p.Stopped {
+			say(p.Name+": "+r.stoppedText(p), signal)
+		}
+	}
+	return c
 }
 
-func (r *CrowdRun) name() string {
-	switch {
-	case r.Beside:
-		return "ours, beside a naive one"
-	case r.Manner == Apart || r.Manner == Together:
-		return "ours, " + string(r.Manner)
+func (r *CrowdReport) spikeText() string {
+	text := "spike: the most requests that reach the server within any 100 ms"
+	if r.Opens > 0 {
+		text += fmt.Sprintf(", after the limit opens: from %s on, when the first that was refused may come again", waitText(r.Opens))
 	}
-	return string(r.Manner)
+	return text
 }
 
-func secondsText(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
+func (r *CrowdReport) stoppedText(p *Party) string {
+	return fmt.Sprintf("stopped after %s attempts in %s, with %s of %s answered",
+		thousands(p.Sent), waitText(time.Duration(len(p.bars.bars))*p.bars.step), thousands(p.Successes), thousands(p.wanted))
+}
 
-// The document of WriteJSON: times in whole microseconds.
-type (
-	jsonCrowd struct {
-		Limit     string         `json:"limit"`
-		Algorithm string         `json:"algorithm"`
-		Clients   int            `json:"clients"`
-		Requests  int            `json:"requests"`
-		Seed      uint64         `json:"seed"`
-		Runs      []jsonCrowdRun `json:"runs"`
-	}
-	jsonCrowdRun struct {
-		Callers      string  `json:"callers"`
-		Says         string  `json:"says"`
-		Done         int     `json:"done"`
-		Over         bool    `json:"over"`
-		Sent         int     `json:"sent"`
-		Refused      int     `json:"refused"`
-		PerSuccess   float64 `json:"refused_per_success"`
-		TookUS       int64   `json:"total_us"`
-		MedianUS     int64   `json:"median_us"`
-		P99US        int64   `json:"p99_us"`
-		Spike        int     `json:"spike"`
-		NaiveSent    int     `json:"naive_sent,omitempty"`
-		NaiveRefused int     `json:"naive_refused,omitempty"`
-		NaiveDone    int     `json:"naive_done,omitempty"`
-	}
-)
+// stripHigh are the rows of the tallest strip.
+const stripHigh = 4
 
-// WriteJSON writes the report as one line of JSON.
-func (r *CrowdReport) WriteJSON(w io.Writer) error {
-	c := r.Crowd
-	out := jsonCrowd{Limit: c.Limit.String(), Algorithm: c.Limit.Algorithm.String(), Clients: c.Clients, Requests: c.Requests, Seed: c.Seed}
-	for _, run := range r.Runs {
-		out.Runs = append(out.Runs, jsonCrowdRun{
-			run.name(), run.Says, run.Done, !run.Given, run.Sent, run.Refused, run.RefusedPerDone(),
-			run.Took.Microseconds(), run.Median.Microseconds(), run.P99.Microseconds(), run.Spike, run.NaiveSent, run.NaiveRefused, run.NaiveDone,
-		})
+// strips draw what reached the server, for each party: a column for each step of
+// time, on a scale of square roots that all share. A low strip takes fewer rows.
+func (r *CrowdReport) strips(s Screen) *canvas {
+	c := s.newCanvas(0)
+	step, all := r.bars(c.width - 2)
+	most, long := 0, 0
+	for _, bars := range all {
+		long = max(long, len(bars))
+		for _, b := range bars {
+			most = max(most, b.all())
+		}
 	}
-	return json.NewEncoder(w).Encode(out)
+	p := &plot{canvas: c, axis: axis{0, time.Duration(long) * step}, left: 1, places: long + 1, wide: 1}
+	c.text(0, 0, fmt.Sprintf("what reaches the server in each %s, on a scale of square roots", timeText(step)), bold)
+	c.text(1, 0, "█", good)
+	c.text(1, 2, "admitted", plain)
+	c.text(1, 12, "░", bad)
+	c.text(1, 14, "refused", plain)
+	height := func(n int) int { return blocks(math.Sqrt(float64(n)/float64(most))*stripHigh, 1) }
+	row := 3
+	for i, party := range r.Parties {
+		c.text(row, 0, party.Name, plain)
+		foot := row + 1
+		if peak := tallestBar(all[i]); peak >= 0 {
+			c.text(row, len(party.Name)+2, "at most "+thousands(all[i][peak].all()), faint)
+			foot = row + height(all[i][peak].all())
+		}
+		for place, b := range all[i] {
+			p.stack(foot, place, height(b.admitted), height(b.all()), b.refused > 0)
+		}
+		row = foot + 1
+	}
+	p.time(row)
+	return c
+}
+
+// stack fills a column from its foot upward: what was admitted, and above it what
+// was refused, of which something is seen.
+func (p *plot) stack(foot, place, admitted, all int, refused bool) {
+	if refused && admitted == all && all > 1 {
+		admitted--
+	}
+	for n := range all {
+		if n < admitted {
+			p.column(foot-n, place, '█', good)
+		} else {
+			p.column(foot-n, place, '░', bad)
+		}
+	}
+}
+
+// tallestBar is the first of the tallest; −1 where there is none.
+func tallestBar(bars []crowdBar) int {
+	tallest := -1
+	for i, b := range bars {
+		if tallest < 0 || b.all() > bars[tallest].all() {
+			tallest = i
+		}
+	}
+	return tallest
+}
+
+// thousands writes a number with commas.
+func thousands(n int) string {
+	text := strconv.Itoa(n)
+	var b strings.Builder
+	for i, digit := range text {
+		if i > 0 && (len(text)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(digit)
+	}
+	return b.String()
 }

@@ -42,26 +42,31 @@ func (s *schedule) at(at comporta.Instant, do func()) {
 // runUntil lets all that is planned up to an instant happen.
 func (s *schedule) runUntil(end comporta.Instant) {
 	for len(s.heap) > 0 && s.heap[0].at <= end {
-		first := s.heap[0]
-		last := len(s.heap) - 1
-		s.heap[0] = s.heap[last]
-		s.heap[last] = event{}
-		s.heap = s.heap[:last]
-		for i := 0; ; {
-			least := i
-			for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
-				if s.heap[child].before(s.heap[least]) {
-					least = child
-				}
-			}
-			if least == i {
-				break
-			}
-			s.heap[i], s.heap[least] = s.heap[least], s.heap[i]
-			i = least
-		}
-		s.now = first.at
-		first.do()
+		s.next()
 	}
 	s.now = end
+}
+
+// next lets the first that is planned happen. There is one.
+func (s *schedule) next() {
+	first := s.heap[0]
+	last := len(s.heap) - 1
+	s.heap[0] = s.heap[last]
+	s.heap[last] = event{}
+	s.heap = s.heap[:last]
+	for i := 0; ; {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
+			if s.heap[child].before(s.heap[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			break
+		}
+		s.heap[i], s.heap[least] = s.heap[least], s.heap[i]
+		i = least
+	}
+	s.now = first.at
+	first.do()
 }
