@@ -27,6 +27,7 @@ type conclusion struct {
 	shares   []Candidate
 	best     *search
 	settled  bool
+	same     bool    // a log of one unit fits too, which is a bucket of one
 	models   []model // of the best, that fit best
 	delays   delays
 	rounds   int
@@ -50,9 +51,16 @@ func (e *evidence) conclude(found []search) *conclusion {
 			best = max(best, chances[i])
 		}
 	}
+	bucketOfOne := slices.ContainsFunc(found, func(s search) bool {
+		return s.algorithm.Bucket() && slices.ContainsFunc(s.fitting, func(m model) bool { return m.room.least() == 1 })
+	})
 	for i := range found {
 		s := &found[i]
 		if len(s.fitting) == 0 {
+			continue
+		}
+		if s.algorithm == comporta.SlidingLog && bucketOfOne && number(likely[i], middle(likely[i])) == 1 {
+			c.same = true
 			continue
 		}
 		weight := math.Exp(max(-600, chances[i]-best))
@@ -206,6 +214,9 @@ func (e *evidence) likeliest(s *search) (models []model, chance float64) {
 	chance = math.Inf(-1)
 	for i := range all {
 		chance = max(chance, all[i].chance)
+	}
+	if s.algorithm.Bucket() { // one valley: its middle is the best that can be said
+		return tight, chance
 	}
 	for i := range all {
 		if all[i].chance > chance-2 {

@@ -87,6 +87,8 @@ func (c *conclusion) tellAll(f *Finding, e *evidence, admitted, denied int) {
 		o := &c.found[i]
 		switch {
 		case o.algorithm == c.best.algorithm:
+		case o.algorithm == comporta.SlidingLog && c.same:
+			f.tell("a sliding_log of one unit is the same as a bucket of one")
 		case len(o.fitting) > 0:
 			f.tell("%s would fit as well", o.name())
 		default:
