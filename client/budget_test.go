@@ -199,6 +199,15 @@ func TestBehindTheOutbound(t *testing.T) {
 				}
 			})
 		}
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		req, _ := http.NewRequestWithContext(ctx, "GET", "http://api.test/", nil)
+		_, err := h.Do(req)
+		var why *RateLimitError
+		if !errors.As(err, &why) || why.Reason != ReasonLimit || why.RetryAfter != 2*time.Second || time.Since(s.began) != time.Second {
+			t.Error(err, time.Since(s.began))
+		}
 		all.Wait()
 		if time.Since(s.began) > 11*time.Second || tr.Stats().Waiting != 0 {
 			t.Error(time.Since(s.began), tr.Stats())
