@@ -128,7 +128,7 @@ func waitOf(hints []Hint) (wait time.Duration, told bool) {
 // cannot be sent at all, or that what answers is no HTTP server.
 var pointless = []string{
 	"unsupported protocol scheme", "net/http: invalid", "http: no Host in request URL", "http: nil Request",
-	"net/http: HTTP/1.x transport connection broken: malformed HTTP",
+	"malformed HTTP", "net/http: HTTP/1.x transport connection broken: malformed HTTP",
 }
 
 // failure is an attempt without a response.
