@@ -79,10 +79,14 @@ func kindOf(resp *http.Response, told bool) (kind Kind, retryable bool) {
 
 // read is what the last response says.
 func (x *exchange) read(at time.Time) Answer {
+	a := Answer{Hints: Hints(x.resp, at), Status: x.resp.StatusCode, received: at}
+	if a.Status < 400 {
+		return a
+	}
 	wait, told := RetryAfter(x.resp, at)
 	kind, retryable := kindOf(x.resp, told)
-	a := Answer{Kind: kind, Word: wordOf(x.resp.Header), Hints: Hints(x.resp, at), Status: x.resp.StatusCode, received: at}
-	if a.Word == Again && x.resp.StatusCode >= 400 && kind == Accepted {
+	a.Kind, a.Word = kind, wordOf(x.resp.Header)
+	if a.Word == Again && kind == Accepted {
 		a.Kind, retryable = Failed, true
 	}
 	if a.Kind == Accepted {
