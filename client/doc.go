@@ -31,8 +31,9 @@
 //     X-Idempotency-Key; with RetryRefused anything, since the server has not acted
 //   - after 408, 425, 500, 502, 503, 504, 529, a 413 with Retry-After, and where the
 //     connection failed: what is idempotent or has a key
-//   - x-should-retry and Stripe-Should-Retry say otherwise; of false there is no
-//     appeal, and true makes any refusal one that may be tried again
+//   - x-should-retry and Stripe-Should-Retry, where a server sends them, say so
+//     instead of the status: nothing after false; after true, with any status from
+//     400, what is idempotent or has a key, or anything with RetryRefused
 //   - a body is sent again from GetBody, or not at all; http.NewRequest sets it for
 //     bytes and strings
 //   - nothing after an upgrade or CONNECT; nothing where the context is marked by

@@ -21,7 +21,8 @@ func (s *rig) once(c *http.Client) {
 	req, _ := http.NewRequestWithContext(NoRetry(context.Background()), "GET", "http://api.test/first", nil)
 	resp, err := c.Do(req)
 	if err != nil {
-		s.t.Fatal(err)
+		s.t.Error(err)
+		return
 	}
 	resp.Body.Close()
 }

@@ -86,8 +86,10 @@ func (x *exchange) read(at time.Time) Answer {
 	wait, told := RetryAfter(x.resp, at)
 	kind, retryable := kindOf(x.resp, told)
 	a.Kind, a.Word = kind, wordOf(x.resp.Header)
-	if a.Word == Again && kind == Accepted {
-		a.Kind, retryable = Failed, true
+	if a.Word == Again && a.Status != http.StatusNotImplemented {
+		if retryable = true; kind == Accepted {
+			a.Kind = Failed
+		}
 	}
 	if a.Kind == Accepted {
 		return a
