@@ -32,6 +32,7 @@ type commands struct {
 	Schema   schemaCmd    `cmd:"" help:"Print the JSON Schema of policy files."`
 	Doctor   doctorCmd    `cmd:"" help:"Examine the Redis or Valkey that is to keep counts, and say what to change."`
 	Egress   egressCmd    `cmd:"" help:"Call the APIs of others within their limits, for programs in any language."`
+	Probe    probeCmd     `cmd:"" help:"Find out from outside how an API limits its callers."`
 	Simulate simulateCmds `cmd:"" help:"Try a limit on arrivals that you write down, or on a crowd of callers."`
 	Fleet    fleetCmd     `cmd:"" help:"Try a limit on instances that share it, with leases and failures."`
 	Version  versionCmd   `cmd:"" help:"Print the version."`
@@ -61,8 +62,12 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], &streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// errReported is a failure whose words have been written already.
-var errReported = errors.New("reported")
+// errReported is a failure whose words have been written already, errUsage one
+// that ends as a usage error does.
+var (
+	errReported = errors.New("reported")
+	errUsage    = errors.New("reported, and the usage is wrong")
+)
 
 // run carries out one command line and is its exit code. What goes wrong is told
 // on std.Err, prefixed with the program's name.
@@ -105,6 +110,8 @@ func run(ctx context.Context, args []string, std *streams) (code int) {
 		return exitOK
 	case errors.Is(err, errReported):
 		return exitFailed
+	case errors.Is(err, errUsage):
+		return exitUsage
 	default:
 		fmt.Fprintf(std.Err, "comporta: %s\n", strings.TrimPrefix(err.Error(), "comporta: "))
 		return exitFailed

@@ -24,6 +24,8 @@ type Shot struct {
 	// Body is at most its first 16 KiB.
 	Body []byte
 	Err  error
+	// Refused says that the user calls this status a refusal: some answer 503.
+	Refused bool
 	// Hints and RetryAfter are what it said of limits; Told says whether RetryAfter was.
 	Hints      []client.Hint
 	RetryAfter time.Duration
@@ -34,6 +36,9 @@ type Shot struct {
 // registered), or a 403 that tells when to come again or that nothing remains.
 // Failures (5xx) are not denials: they end a session.
 func (s *Shot) Denied() bool {
+	if s.Refused {
+		return true
+	}
 	switch s.Status {
 	case http.StatusTooManyRequests, 420:
 		return true
@@ -157,7 +162,7 @@ func (s *Session) keep(ctx context.Context, shot Shot, order int) error {
 	s.orders = append(s.orders, order)
 	var err error
 	switch {
-	case shot.Status >= 500:
+	case shot.Status >= 500 && !shot.Refused:
 		s.ended = ErrServer
 		err = ErrServer
 	case shot.Status == 0 && ctx.Err() != nil:

@@ -1,0 +1,136 @@
+package probe
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/comporta/comporta"
+)
+
+// boundary looks for the window in which most passed, of all that was sent.
+func (p *prober) boundary() (Check, error) {
+	f := p.report.Finding
+	var at []time.Time
+	for _, s := range p.session.Shots() {
+		if s.Admitted() && plain(s.Request) {
+			at = append(at, s.Received)
+		}
+	}
+	slices.SortFunc(at, time.Time.Compare)
+	window := time.Duration(f.Window.Value * float64(time.Second))
+	most, first := 0, 0
+	for i := range at {
+		for at[i].Sub(at[first]) >= window {
+			first++
+		}
+		most = max(most, i-first+1)
+	}
+	units := f.Units.Value
+	seen := fmt.Sprintf("at most %d passed within %v, of a limit of %.0f", most, window.Round(10*time.Millisecond), units)
+	switch algorithm := f.Limit.Algorithm; {
+	case len(f.Algorithms) == 0 || f.Algorithms[0].Certainty < 0.5:
+		return Check{Verdict: Unknown, Seen: seen + "; it is not known how it decides"}, nil
+	case algorithm == comporta.FixedWindow:
+		return Check{Verdict: Warn, Seen: "yes: windows begin anew, so twice the limit passes around a boundary; " + seen,
+			Todo: "use a sliding window, or a bucket with a small burst, where that is too much"}, nil
+	case algorithm.Bucket():
+		return Check{Verdict: Good, Seen: fmt.Sprintf("no boundary: in any time, what it gives then and a burst of %.0f; %s", f.Burst.Value, seen)}, nil
+	}
+	return Check{Verdict: Good, Seen: "no: the window slides; " + seen}, nil
+}
+
+// plain says that a request is the user's own, as the first identity.
+func plain(r *Request) bool {
+	return r.Identity == 0 && r.Method == "" && r.URL == "" && len(r.Header) == 0
+}
+
+// denials tells what was found of refusals that count.
+func (p *prober) denials() (Check, error) {
+	d := p.report.Finding.DenialsCount
+	c := Check{Verdict: Unknown, Seen: d.Why}
+	switch {
+	case !d.Known:
+	case d.Yes:
+		c.Verdict = Warn
+		c.Todo = "who retries too early stays locked out: charge admitted requests alone, unless that is meant"
+	default:
+		c.Verdict = Good
+	}
+	if d.Known {
+		c.Seen = fmt.Sprintf("%s (%.0f %% sure)", strings.TrimSuffix(d.Why, "."), 100*d.Certainty)
+	}
+	return c, nil
+}
+
+// isolation uses up the first identity's budget, and asks as the second.
+func (p *prober) isolation() (Check, error) {
+	if len(p.options.Target.Identities) < 2 {
+		return Check{Verdict: Unknown, Seen: "there is no second identity to ask as: give one with --second-identity"}, nil
+	}
+	if _, err := p.exhaust(); err != nil {
+		return Check{}, err
+	}
+	s, err := p.session.Shoot(p.ctx, &Request{Identity: 1})
+	if err != nil {
+		return Check{}, err
+	}
+	if s.Denied() {
+		return Check{Verdict: Bad, Seen: "the second identity is refused once the first has used up its own",
+			Todo: "count each client apart: by key or user, and not by what they share, such as a proxy's address"}, nil
+	}
+	return Check{Verdict: Good, Seen: fmt.Sprintf("the second identity passes (%d) while the first is refused", s.Status)}, nil
+}
+
+// concurrency sends more than there is at once.
+func (p *prober) concurrency() (Check, error) {
+	return p.rush(&Request{}, "all at once", "decide and count in one step: a count that is read and then written lets through whoever comes between")
+}
+
+// instances does the same, each request on a connection of its own.
+func (p *prober) instances() (Check, error) {
+	return p.rush(&Request{Fresh: true}, "all at once, each on a connection of its own", "share the counts of all instances: behind a balancer each connection may meet another one")
+}
+
+// rushMost bounds the requests of one rush.
+const rushMost = 400
+
+func (p *prober) rush(r *Request, how, todo string) (Check, error) {
+	capacity := p.capacity()
+	n := capacity + max(capacity/2, 10)
+	if n > rushMost {
+		return Check{Verdict: Unknown, Seen: fmt.Sprintf("it would take %d requests, more than a probe sends at once", n)}, nil
+	}
+	if p.session.Left().Requests < n {
+		return Check{}, ErrRequests
+	}
+	if err := p.refill(); err != nil {
+		return Check{}, err
+	}
+	shots, err := p.session.Volley(p.ctx, n, r)
+	if err != nil {
+		return Check{}, err
+	}
+	passed, first, last := 0, shots[0].Sent, shots[0].Received
+	for i := range shots {
+		if shots[i].Admitted() {
+			passed++
+		}
+		if shots[i].Received.After(last) {
+			last = shots[i].Received
+		}
+	}
+	// What it gives back while they are under way is no fault; around a boundary of
+	// fixed windows it is a whole budget.
+	f := p.report.Finding
+	most := capacity + 1 + int(last.Sub(first).Seconds()*f.Units.High/max(f.Window.Low, 1e-9))
+	seen := fmt.Sprintf("%d requests %s: %d passed, of a budget of %d", n, how, passed, capacity)
+	switch {
+	case passed <= most:
+		return Check{Verdict: Good, Seen: seen}, nil
+	case f.Limit.Algorithm == comporta.FixedWindow && passed <= 2*capacity+1:
+		return Check{Verdict: Unknown, Seen: seen + "; a window may have begun meanwhile"}, nil
+	}
+	return Check{Verdict: Bad, Seen: seen, Todo: todo}, nil
+}
