@@ -19,7 +19,7 @@ lint:
 	cd bench && go run $(STATICCHECK) ./...
 
 race: tools ## but for the rooms whose processes are built without the detector
-	go test -race $$(go list ./... | grep -v -e /internal/chaos -e /internal/siege)
+	go test -race $$(go list ./... | grep -v -e /internal/callers -e /internal/chaos -e /internal/siege)
 
 fuzz: ## each target for a while: make fuzz FUZZTIME=1m
 	scripts/fuzz.sh $(or $(FUZZTIME),10s)
