@@ -121,6 +121,7 @@ func TestHopelessConnections(t *testing.T) {
 	defer other.Close()
 	go func() {
 		for conn, err := other.Accept(); err == nil; conn, err = other.Accept() {
+			conn.Read(make([]byte, 4096))
 			io.WriteString(conn, "SSH-2.0-OpenSSH_9.6\r\n")
 			conn.Close()
 		}

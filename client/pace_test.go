@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,8 +32,7 @@ func limiter(t *testing.T, limit comporta.Limit) *comporta.Limiter {
 
 // limited is a server that keeps a limit and tells what remains, as the drafts say
 // it.
-func limited(t *testing.T, l *comporta.Limiter, window int, refused *int) func(int, http.ResponseWriter, *http.Request) {
-	var mu sync.Mutex
+func limited(t *testing.T, l *comporta.Limiter, window int, refused *atomic.Int64) func(int, http.ResponseWriter, *http.Request) {
 	return func(_ int, w http.ResponseWriter, r *http.Request) {
 		d, err := l.Take(r.Context(), "all", 1)
 		if err != nil {
@@ -41,9 +41,7 @@ func limited(t *testing.T, l *comporta.Limiter, window int, refused *int) func(i
 		w.Header().Set("RateLimit-Policy", fmt.Sprintf(`"p";q=%d;w=%d`, d.Limit, window))
 		w.Header().Set("RateLimit", fmt.Sprintf(`"p";r=%d;t=%d`, d.Remaining, int(math.Ceil(d.ResetAfter.Seconds()))))
 		if !d.Allowed {
-			mu.Lock()
-			*refused++
-			mu.Unlock()
+			refused.Add(1)
 			w.Header().Set("Retry-After", fmt.Sprint(int(math.Ceil(d.RetryAfter.Seconds()))))
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
@@ -55,12 +53,12 @@ func limited(t *testing.T, l *comporta.Limiter, window int, refused *int) func(i
 func TestPaceBeforeTheRefusal(t *testing.T) {
 	for _, c := range []struct {
 		pace  Pace
-		least int // refusals
-		most  int
+		least int64 // refusals
+		most  int64
 	}{{Off, 4, 1000}, {Gentle, 0, 3}, {Strict, 0, 0}} {
-		refused := 0
+		var counted atomic.Int64
 		var l *comporta.Limiter
-		inBubble(t, func(n int, w http.ResponseWriter, r *http.Request) { limited(t, l, 10, &refused)(n, w, r) }, func(s *rig) {
+		inBubble(t, func(n int, w http.ResponseWriter, r *http.Request) { limited(t, l, 10, &counted)(n, w, r) }, func(s *rig) {
 			l = limiter(s.t, comporta.Limit{Algorithm: comporta.FixedWindow, Limit: 20, Window: 10 * time.Second})
 			h, _ := s.client(Options{Pace: c.pace, Budget: Budget{Percent: -1}, Attempts: 10})
 			var all sync.WaitGroup
@@ -74,7 +72,7 @@ func TestPaceBeforeTheRefusal(t *testing.T) {
 				})
 			}
 			all.Wait()
-			took := time.Since(s.began)
+			took, refused := time.Since(s.began), counted.Load()
 			t.Logf("pace %d: %d refusals in %v", c.pace, refused, took)
 			if refused < c.least || refused > c.most || took < 40*time.Second || took > 80*time.Second {
 				t.Errorf("pace %d: %d refusals in %v; want %d to %d, in 40 s and some", c.pace, refused, took, c.least, c.most)
