@@ -332,6 +332,12 @@ func (c *conclusion) numbers(f *Finding) {
 		f.Limit.Window = micros(window.Value)
 		return
 	}
+	if c.shares[0].Algorithm == comporta.LeakyBucket && !c.evidence.queue.known {
+		m := model{variant: c.best.variant, window: likely}
+		if unit := c.evidence.unitOf(&m, float64(number(c.models, likely))); unit > 0 {
+			likely = min(max(unit, window.Low), window.High)
+		}
+	}
 	burst := c.evidence.burst(c.best, likely, units)
 	f.Burst = Estimate{float64(burst), units.Low, units.High}
 	l, w := write(Estimate{likely, window.Low, window.High}, float64(burst))
@@ -402,8 +408,25 @@ func (e *evidence) delays(found []search) (d delays) {
 }
 
 func (e *evidence) delaysOf(m *model, limit float64) (d delays) {
-	g := &ghost{m: m, limit: limit, at: math.Inf(-1)}
-	// What the way takes beyond the least, where nothing is held back.
+	for _, q := range e.inLine(m, limit) {
+		queue := q.place*m.window - q.since
+		d.longest = max(d.longest, queue)
+		d.queued += (q.late - queue) * (q.late - queue)
+		d.plain += q.late * q.late
+		d.shots++
+	}
+	d.known = d.longest > 0.5*e.jitter+0.01 && d.shots > 2
+	d.held = d.queued < 0.5*d.plain
+	return d
+}
+
+// A queued request is one that a leaky bucket would have let wait: until the place
+// units before it, of its busy period, have left; since seconds after that began.
+type queued struct{ place, since, late float64 }
+
+// inLine are all admitted requests as a leaky bucket would have lined them up, and how
+// late their answers were beyond what the way usually takes.
+func (e *evidence) inLine(m *model, limit float64) (all []queued) {
 	usual, n := 0.0, 0
 	for i := range e.groups {
 		for k := range e.groups[i].shots {
@@ -416,10 +439,15 @@ func (e *evidence) delaysOf(m *model, limit float64) (d delays) {
 	if n > 0 {
 		usual /= float64(n)
 	}
+	g := &ghost{m: m, limit: limit, at: math.Inf(-1)}
+	place, begun := 0.0, 0.0
 	for i := range e.groups {
 		x := &e.groups[i]
-		at := (x.first + x.last) / 2
-		g.move(at)
+		first, last := e.arrival(x)
+		at := (first + last) / 2
+		if g.move(at); g.level <= 0 {
+			place, begun = 0, at
+		}
 		var late []float64
 		for k := range x.shots {
 			if s := &x.shots[k]; s.Admitted() {
@@ -428,15 +456,29 @@ func (e *evidence) delaysOf(m *model, limit float64) (d delays) {
 		}
 		slices.Sort(late)
 		for k, l := range late {
-			queue := (g.level + float64(k)) * m.window
-			d.longest = max(d.longest, queue)
-			d.queued += (l - queue) * (l - queue)
-			d.plain += l * l
-			d.shots++
+			all = append(all, queued{place + float64(k), at - begun, l})
 		}
+		place += float64(x.admitted)
 		g.seen(at, float64(x.admitted), float64(x.denied))
+		if m.attempts && x.denied > 0 { // full, whatever came before
+			place, begun = limit, at
+		}
 	}
-	d.known = d.longest > 0.5*e.jitter+0.01 && d.shots > 2
-	d.held = d.queued < 0.5*d.plain
-	return d
+	return all
+}
+
+// unitOf is a unit's time by how late the answers of a leaky bucket came, by least
+// squares; 0 where none waited.
+func (e *evidence) unitOf(m *model, limit float64) float64 {
+	var sum, squares float64
+	for _, q := range e.inLine(m, limit) {
+		if q.place > 0 {
+			sum += (q.late + q.since) * q.place
+			squares += q.place * q.place
+		}
+	}
+	if squares == 0 {
+		return 0
+	}
+	return sum / squares
 }

@@ -203,13 +203,21 @@ func (e *evidence) measureThere(unit float64) {
 		}
 	}
 	e.there = e.jitter / 2
-	if singles < 3 || e.jitter <= 0 {
+	if e.jitter <= 0 {
 		return
 	}
-	base /= singles
 	// Least squares of lateness = there · share, beginning with half the jitter as if
 	// one shot had told so.
 	sum, squares := e.there, 1.0
+	if back, w := e.measureBack(); w > 0 {
+		sum += w * (e.jitter - back)
+		squares += w
+	}
+	if singles < 3 {
+		e.there = min(max(sum/squares, 0.05*e.jitter), 0.95*e.jitter)
+		return
+	}
+	base /= singles
 	for i := range e.groups {
 		g := &e.groups[i]
 		n := float64(len(g.shots))
@@ -239,6 +247,58 @@ func (e *evidence) measureThere(unit float64) {
 		}
 	}
 	e.there = min(max(sum/squares, 0.05*e.jitter), 0.95*e.jitter)
+}
+
+// measureBack estimates the jitter on the way back, with its weight, from the answers
+// of a leaky bucket: they leave evenly, so all that is uneven happened on the way. In
+// a row of points a unit apart that are each shifted by up to back, the k-th lies off
+// by a variance of back · unit / 6.
+func (e *evidence) measureBack() (back, weight float64) {
+	if !e.queue.known {
+		return 0, 0
+	}
+	unit := e.queue.unit.Value
+	rows := 0.0 // independent stretches
+	for i := range e.groups {
+		var came []float64
+		for k := range e.groups[i].shots {
+			if s := &e.groups[i].shots[k]; s.Admitted() {
+				came = append(came, s.Received.Sub(s.Sent).Seconds())
+			}
+		}
+		slices.Sort(came)
+		if cut := int(e.jitter/unit) + 1; len(came) > 2*cut+10 {
+			came = came[cut : len(came)-cut] // the ends are stretched
+		} else {
+			continue
+		}
+		n := float64(len(came))
+		slope, mid := line(came)
+		v := 0.0
+		for k, c := range came {
+			off := c - mid - slope*(float64(k)-(n-1)/2)
+			v += off * off
+		}
+		back += 6 * v / slope
+		rows += n
+	}
+	if rows == 0 {
+		return 0, 0
+	}
+	back = min(back/rows, e.jitter)
+	stretches := rows * unit / max(back, unit)
+	return back, stretches * 0.03 * e.jitter * e.jitter / max(back*back, unit*unit/6)
+}
+
+// line is the straight line nearest to what came: its slope, and its middle.
+func line(came []float64) (slope, mid float64) {
+	n := float64(len(came))
+	var up float64
+	for k, c := range came {
+		mid += c / n
+		up += (float64(k) - (n-1)/2) * c
+	}
+	return up / (n * (n*n - 1) / 12), mid
 }
 
 // span is the time from the first to the last that was seen.

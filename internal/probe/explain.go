@@ -35,7 +35,8 @@ func (l *learner) finding(e *evidence) *Finding {
 	f.Algorithms = c.shares
 	c.numbers(f)
 	c.denials(f)
-	c.tellAll(f, e, admitted, denied)
+	c.tellAll(f, l, e, admitted, denied)
+	f.hear(e.said())
 	return f
 }
 
@@ -63,13 +64,13 @@ func (c *conclusion) denials(f *Finding) {
 	}
 }
 
-func (c *conclusion) tellAll(f *Finding, e *evidence, admitted, denied int) {
+func (c *conclusion) tellAll(f *Finding, l *learner, e *evidence, admitted, denied int) {
 	f.tell("%d requests were admitted and %d denied within %.1f s; a trip took %.0f ms, and up to %.0f ms more", admitted, denied, e.span(), e.trip*1e3, e.jitter*1e3)
 	window, units := ranges(c.best.fitting)
 	switch c.best.algorithm {
 	case comporta.FixedWindow:
 		f.tell("what was used came back all at once, at boundaries %.4g to %.4g s apart, however it was used before", window.Low, window.High)
-		f.aligned(c)
+		f.aligned(l, c)
 	case comporta.SlidingLog:
 		f.tell("each unit came back %.4g to %.4g s after it was used", window.Low, window.High)
 	case comporta.SlidingCounter:
@@ -120,5 +121,11 @@ func (c *conclusion) tellDelays(f *Finding) {
 	}
 }
 
-// aligned says where windows begin.
-func (f *Finding) aligned(c *conclusion) {}
+// aligned says where windows begin, if that is where a clock's do.
+func (f *Finding) aligned(l *learner, c *conclusion) {
+	w := f.Window.Value
+	into := math.Mod(float64(l.begun.UnixMicro())/1e6+c.models[len(c.models)/2].boundary, w)
+	if off := min(into, w-into); off < 0.02*w {
+		f.tell("the boundaries are those of the clock: whole multiples of the window since 1970, as near as %.0f ms", off*1e3)
+	}
+}

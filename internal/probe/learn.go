@@ -13,15 +13,38 @@ func (l *learner) learn() error {
 	if err != nil || !denied {
 		return err
 	}
+	if err := l.rounds(); err != nil {
+		return err
+	}
+	return l.measureWay(l.evidence())
+}
+
+// Rounds that tell nothing new are tolerated until they are so many, or cost so much.
+const (
+	idleRounds   = 7
+	idleRequests = 600
+)
+
+// rounds goes on until the limit is settled, nothing more can be told, or what is
+// told is not worth it.
+func (l *learner) rounds() error {
+	var before doubt
+	idle, since := 0, 0
 	for range mostRounds {
 		e := l.evidence()
 		found := l.search(e)
-		if e.settled(found) {
-			if found = l.search(e); e.settled(found) { // look again, elsewhere
-				return l.measureWay(e)
-			}
+		if e.settled(found) && e.settled(l.search(e)) { // looked again, elsewhere
+			return nil
 		}
-		r, ok := e.plan(e.believe(relax(found), 24), l.elapsed(), l.s.Left())
+		left := l.s.Left()
+		after := doubtOf(found)
+		if idle++; after.less(before) {
+			idle, since = 0, left.Requests
+		}
+		if before = after; idle == idleRounds || idle > 1 && since-left.Requests > idleRequests {
+			return nil
+		}
+		r, ok := e.plan(e.believe(relax(found), 24), l.elapsed(), left)
 		if l.trace != nil {
 			l.trace(e, found, r, ok)
 		}
@@ -87,6 +110,30 @@ func (l *learner) measureWay(e *evidence) error {
 		}
 	}
 	return nil
+}
+
+// A doubt is what is not known yet: how many variants fit, and how far their numbers
+// lie apart.
+type doubt struct {
+	variants       int
+	windows, units float64
+}
+
+func doubtOf(found []search) (d doubt) {
+	for i := range found {
+		if len(found[i].fitting) > 0 {
+			w, u := ranges(found[i].fitting)
+			d.variants++
+			d.windows += w.High/w.Low - 1
+			d.units += u.High - u.Low
+		}
+	}
+	return d
+}
+
+// less says whether clearly less is unknown than before.
+func (d doubt) less(before doubt) bool {
+	return d.variants != before.variants || d.windows < 0.93*before.windows || d.units < 0.93*before.units
 }
 
 // relax takes, where nothing fits, what misses by least as fitting.

@@ -16,9 +16,11 @@ import (
 // A simServer limits one key by the root's own step, at the end of a way that takes
 // its time in each direction. It runs in a bubble of testing/synctest.
 type simServer struct {
-	mu  sync.Mutex
-	key *replayer
-	rnd *rand.Rand
+	mu      sync.Mutex
+	key     *replayer
+	rnd     *rand.Rand // for what leaves at one instant
+	leaving time.Time
+	seed    uint64
 
 	there, back latency
 	lose        float64 // the part of requests that is lost on the way back
@@ -39,14 +41,12 @@ func newSimServer(l comporta.Limit, phase, seed uint64, there, back latency) *si
 	if err != nil {
 		panic(err)
 	}
-	return &simServer{key: newReplayer(rule, phase), rnd: rand.New(rand.NewPCG(seed, 7)), there: there, back: back, phase: phase}
+	return &simServer{key: newReplayer(rule, phase), seed: seed, there: there, back: back, phase: phase}
 }
 
 func (s *simServer) Send(ctx context.Context, _ *Request) Shot {
 	shot := Shot{Sent: time.Now()}
-	s.mu.Lock()
-	there, back, lost := s.there.draw(s.rnd), s.back.draw(s.rnd), s.rnd.Float64() < s.lose
-	s.mu.Unlock()
+	there, back, lost := s.way(shot.Sent)
 	if err := sleep(ctx, there); err != nil {
 		shot.Err = err
 		return shot
@@ -81,6 +81,18 @@ func (s *simServer) Send(ctx context.Context, _ *Request) Shot {
 		shot.Hints, shot.RetryAfter, shot.Told = s.headers(d, s.key.rule)
 	}
 	return shot
+}
+
+// way draws how long a request takes. All that leave at one instant draw from one
+// row, so that whichever goroutine comes first, the same server sees the same.
+func (s *simServer) way(sent time.Time) (there, back time.Duration, lost bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !sent.Equal(s.leaving) {
+		s.leaving = sent
+		s.rnd = rand.New(rand.NewPCG(s.seed, uint64(sent.UnixNano())))
+	}
+	return s.there.draw(s.rnd), s.back.draw(s.rnd), s.rnd.Float64() < s.lose
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
