@@ -21,7 +21,7 @@ const (
 	ReasonDeadline  Reason = "deadline"  // the time told is past the context's deadline
 	ReasonAttempts  Reason = "attempts"  // all attempts were used
 	ReasonBudget    Reason = "budget"    // the budget of retries is spent
-	ReasonUnsafe    Reason = "unsafe"    // the server may have acted, or the body cannot be sent twice
+	ReasonUnsafe    Reason = "unsafe"    // the server may have acted, the body cannot be sent twice, or the caller retries itself
 	ReasonForbidden Reason = "forbidden" // the server said not to try again
 	ReasonFinal     Reason = "final"     // it would fail again
 )
@@ -36,7 +36,7 @@ var says = map[Reason]string{
 	ReasonDeadline:  "not sent again, since the context would end before",
 	ReasonAttempts:  "not sent again, since all attempts were used",
 	ReasonBudget:    "not sent again, since the budget of retries is spent",
-	ReasonUnsafe:    "not sent again, since the server may have acted on it, or its body cannot be sent twice",
+	ReasonUnsafe:    "not sent again, since the server may have acted on it, or it cannot or must not be sent twice",
 	ReasonForbidden: "not sent again, since the server said so",
 	ReasonFinal:     "not sent again, since it would fail again",
 }

@@ -49,7 +49,7 @@ func TestHTTP2(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil || !bytes.Equal(b, data) || time.Since(began) < 50*time.Millisecond || n.Load() != 2 {
+	if err != nil || !bytes.Equal(b, data) || time.Since(began) < 50*time.Millisecond || n.Load() != 2 || tr.Stats().Resent != 0 {
 		t.Error(len(b), err, time.Since(began), n.Load())
 	}
 	if remotes[0] != remotes[1] || !strings.HasSuffix(remotes[0], "HTTP/2.0") {

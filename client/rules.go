@@ -20,19 +20,13 @@ var idempotent = []string{"", "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"
 // repeatable says whether a request may be sent again though the server may have
 // acted on it.
 func repeatable(req *http.Request) bool {
-	if upgrades(req) {
-		return false
-	}
 	return slices.Contains(idempotent, req.Method) || req.Header.Get("Idempotency-Key") != "" || req.Header.Get("X-Idempotency-Key") != ""
 }
 
-// replayable says whether a request's body can be sent again.
+// replayable says whether a request can be sent again, and its body with it.
 func replayable(req *http.Request) bool {
-	return !upgrades(req) && (req.Body == nil || req.Body == http.NoBody || req.GetBody != nil)
-}
-
-func upgrades(req *http.Request) bool {
-	return req.Method == http.MethodConnect || req.Header.Get("Upgrade") != ""
+	upgrades := req.Method == http.MethodConnect || req.Header.Get("Upgrade") != ""
+	return !upgrades && (req.Body == nil || req.Body == http.NoBody || req.GetBody != nil)
 }
 
 // asks says whether a body is so large that the server is to be asked first.
