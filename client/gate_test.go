@@ -186,6 +186,21 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
+// A refusal whose time is past the deadline comes back at once.
+func TestRefusedPastTheDeadline(t *testing.T) {
+	inBubble(t, shut("50"), func(s *rig) {
+		h, tr := s.client(Options{})
+		h.Timeout = 50 * time.Second
+		resp, body := s.get(h, "http://api.test/")
+		if why := GaveUp(resp); body != "slow down" || why == nil || why.Reason != ReasonDeadline || why.RetryAfter != 50*time.Second || time.Since(s.began) > 0 {
+			t.Error(body, why, time.Since(s.began))
+		}
+		if stats := tr.Stats(); stats.Abandoned[ReasonDeadline] != 1 || stats.Waits != 0 {
+			t.Error(stats)
+		}
+	})
+}
+
 // A response that comes later may move the gate later, never earlier; who can no
 // longer be in time is told at once.
 func TestGateMoves(t *testing.T) {
