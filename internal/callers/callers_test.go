@@ -214,7 +214,7 @@ func witness(t *testing.T, of run, r trial, log []entry, arrived []time.Time) {
 			cut++
 		}
 		if e.wrong != "" || e.refused && e.never != (of.query.path == "/dear") {
-			t.Errorf("the gateway's refusal is wrong: %+v", e)
+			t.Errorf("the gateway's refusal is wrong: told %v, no time %v; %s", e.told, e.never, e.wrong)
 		}
 	}
 	for _, e := range log {

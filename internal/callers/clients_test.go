@@ -91,7 +91,7 @@ func module(t *testing.T, path string) string {
 	return strings.TrimPrefix(said(t, "go", "list", "-m", "-f", "{{.Version}}", path), "v")
 }
 
-// An sender is a client in this process.
+// A sender is a client in this process.
 type sender interface {
 	Do(*http.Request) (*http.Response, error)
 }
