@@ -251,7 +251,7 @@ func (r *run) back(ctx context.Context, a *Answer) (wait time.Duration, err erro
 
 // again waits, once what will be sent is there.
 func (r *run) again(ctx context.Context, wait time.Duration, a *Answer) error {
-	c, until := r.caller, now().Add(wait)
+	c, at := r.caller, now()
 	if r.call.again != nil {
 		if err := r.call.again(); err != nil {
 			c.mu.Lock()
@@ -261,15 +261,42 @@ func (r *run) again(ctx context.Context, wait time.Duration, a *Answer) error {
 	}
 	r.note(Event{What: Wait, Wait: wait})
 	r.tell()
-	if err := sleep(ctx, until.Sub(now()), nil); err != nil {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := r.rest(ctx, at, at.Add(wait), a); err != nil {
 		return err
 	}
 	r.prev = wait
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.stats.Waits++
 	c.stats.Waited += wait
 	return nil
+}
+
+// rest waits out of line, unless the gate moves so far that it is in vain.
+func (r *run) rest(ctx context.Context, since, until time.Time, a *Answer) error {
+	c, l := r.caller, r.line
+	w := &waiter{since: since, deadline: r.deadline, wake: make(chan struct{}, 1)}
+	l.resting[w] = struct{}{}
+	defer delete(l.resting, w)
+	for {
+		at := now()
+		switch told := l.lane.Told(); {
+		case !told.After(at):
+		case w.past(told):
+			return r.abandon(ReasonDeadline, a, nil)
+		case w.tooLate(told, c.config.MaxWait):
+			return r.abandon(ReasonTooLong, a, nil)
+		}
+		if !until.After(at) {
+			return nil
+		}
+		c.mu.Unlock()
+		err := sleep(ctx, until.Sub(at), w.wake)
+		c.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // reasons are those for which a call is not sent again.

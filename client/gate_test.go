@@ -244,6 +244,38 @@ func TestGateMoves(t *testing.T) {
 	})
 }
 
+// Who waits to be sent again is told so too, and has the last answer.
+func TestGateMovesBeforeARetry(t *testing.T) {
+	inBubble(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/late" {
+			time.Sleep(time.Second)
+			shut("600")(1, w, r)
+			return
+		}
+		time.Sleep(time.Millisecond)
+		shut("40")(1, w, r)
+	}, func(s *rig) {
+		_, tr := s.client(steady())
+		var all sync.WaitGroup
+		for timeout, reason := range map[time.Duration]Reason{time.Hour: ReasonTooLong, 50 * time.Second: ReasonDeadline} {
+			h := &http.Client{Transport: tr, Timeout: timeout}
+			url := "http://" + string(reason) + ".test"
+			all.Go(func() { s.get(h, url+"/late") })
+			all.Go(func() {
+				resp, body := s.get(h, url+"/early")
+				why := GaveUp(resp)
+				if body != "slow down" || why == nil || why.Reason != reason || why.RetryAfter != 10*time.Minute || time.Since(s.began) != time.Second {
+					t.Error(resp.StatusCode, why, time.Since(s.began))
+				}
+			})
+		}
+		all.Wait()
+		if stats := tr.Stats(); stats.Waits != 0 || stats.Attempts != 4 {
+			t.Error(stats)
+		}
+	})
+}
+
 // MaxWait is for what was told; the chance that is added is no part of it.
 func TestMaxWaitIsWithoutChance(t *testing.T) {
 	inBubble(t, shut("60"), func(s *rig) {

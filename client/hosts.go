@@ -28,7 +28,7 @@ func (c *Caller) line(target, partition string) *line {
 		if c.lines >= maxLines {
 			c.makeRoom(h)
 		}
-		l = &line{host: h, lane: h.Lane()}
+		l = &line{host: h, lane: h.Lane(), resting: map[*waiter]struct{}{}}
 		h.lines[partition] = l
 		c.lines++
 	}

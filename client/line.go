@@ -16,7 +16,8 @@ type line struct {
 	host    *host
 	lane    *manners.Lane
 	waiters []*waiter
-	users   int // calls that may still come back to it
+	resting map[*waiter]struct{} // who waits, out of line, to be sent again
+	users   int                  // calls that may still come back to it
 }
 
 // A waiter stands in line. It is woken when it has become the first, and when it has
@@ -64,10 +65,15 @@ func (l *line) wakeFirst() {
 
 // wakeLate wakes those for which the wait has become too long.
 func (l *line) wakeLate(at time.Time, most time.Duration) {
-	if len(l.waiters) == 0 {
+	if len(l.waiters)+len(l.resting) == 0 {
 		return
 	}
 	must, told := l.lane.Ready(at).Must, l.lane.Told()
+	for w := range l.resting {
+		if w.tooLate(told, most) {
+			w.rouse()
+		}
+	}
 	spacing, _ := l.lane.Space(at)
 	for _, w := range l.waiters {
 		w.bear(told, must, at)
@@ -95,8 +101,11 @@ func (w *waiter) bear(told, must, at time.Time) {
 
 // tooLate says that a waiter cannot wait until then.
 func (w *waiter) tooLate(at time.Time, most time.Duration) bool {
-	return at.Sub(w.since) > most+w.grace || !w.deadline.IsZero() && !at.Before(w.deadline)
+	return at.Sub(w.since) > most+w.grace || w.past(at)
 }
+
+// past says that it is the waiter's deadline, or later.
+func (w *waiter) past(at time.Time) bool { return !w.deadline.IsZero() && !at.Before(w.deadline) }
 
 // leastNap is the shortest sleep of a waiter that does not know its time.
 const leastNap = time.Millisecond

@@ -95,7 +95,7 @@ func (w *world) play() {
 	synctest.Wait()
 	stats := tr.Stats()
 	l := tr.hosts["api.test"].lines[""]
-	if stats.Waiting != 0 || l.users != 0 || len(l.waiters) != 0 || !l.lane.Idle(time.Now().Add(48*time.Hour)) {
+	if stats.Waiting != 0 || l.users != 0 || len(l.waiters)+len(l.resting) != 0 || !l.lane.Idle(time.Now().Add(48*time.Hour)) {
 		w.t.Errorf("seed %d: something is left: %+v", w.seed, stats)
 	}
 	for call, n := range w.attempts {
