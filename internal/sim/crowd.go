@@ -62,6 +62,7 @@ type Party struct {
 	Stopped bool
 
 	wanted int // successes
+	lasted time.Duration
 	bars   crowdBars
 	spike  spike
 	waits  []time.Duration
@@ -105,13 +106,13 @@ func (c Crowd) Play() (*CrowdReport, error) {
 	report := &CrowdReport{Crowd: c}
 	for _, k := range kinds {
 		run := newCrowdRun(c, rule, report.Opens)
-		party := run.party(k.name, k.says, c.Clients, c.Clients*c.Requests)
+		party := run.party(k.name, k.says, c.Clients)
 		report.Parties = append(report.Parties, party)
 		run.invite(party, k.manner)
 		if k.beside {
-			beside := run.party("the naive one", "as much as all of them, at once", 1, c.Clients*c.Requests)
+			beside := run.party("the naive one", "as much as all of them, as much at a time", 1)
 			report.Parties = append(report.Parties, beside)
-			run.disturb(beside)
+			run.invite(beside, naive)
 		}
 		run.play()
 		if k.manner == naive {

@@ -8,7 +8,7 @@ import (
 const (
 	spikeTime = 100 * time.Millisecond
 	crowdStep = 100 * time.Millisecond // what one bar counts, where the run is not long
-	mostBars  = 2048                   // that are kept; a power of two
+	mostBars  = 2048                   // that are kept
 )
 
 // succeed counts a request that was answered.
@@ -48,17 +48,21 @@ type crowdBar struct{ admitted, refused int }
 
 func (b crowdBar) all() int { return b.admitted + b.refused }
 
-// crowdBars are those of a run. Where there are too many, two become one, so that
-// a long run takes no more memory than a short one.
+// crowdBars are those of a run. Where there are too many, several become one, so
+// that a long run takes no more memory than a short one.
 type crowdBars struct {
-	step time.Duration
-	bars []crowdBar
+	step  time.Duration // crowdStep times 1, 2, 10, 20, 100 and so on
+	fifth bool          // the next is five times as long, not twice
+	bars  []crowdBar
 }
 
 func (b *crowdBars) add(at time.Duration, allowed bool) {
 	for at/b.step >= mostBars {
-		b.bars = b.merged(2)
-		b.step *= 2
+		many := 2
+		if b.fifth {
+			many = 5
+		}
+		b.bars, b.step, b.fifth = b.merged(many), b.step*time.Duration(many), !b.fifth
 	}
 	n := int(at / b.step)
 	for len(b.bars) <= n {
@@ -93,8 +97,12 @@ func (r *CrowdReport) bars(most int) (step time.Duration, bars [][]crowdBar) {
 		longest = max(longest, time.Duration(len(p.bars.bars))*p.bars.step)
 	}
 	finest := step
-	for longest > time.Duration(most)*step {
-		step += finest
+	for ten := time.Duration(1); longest > time.Duration(most)*step; ten *= 10 {
+		for _, times := range []time.Duration{1, 2, 3, 4, 5, 6, 8} {
+			if step = finest * ten * times; longest <= time.Duration(most)*step {
+				break
+			}
+		}
 	}
 	for _, p := range r.Parties {
 		bars = append(bars, p.bars.merged(int(step/p.bars.step)))

@@ -36,8 +36,8 @@ func newCrowdRun(c Crowd, rule *comporta.Rule, opens time.Duration) *crowdRun {
 	return r
 }
 
-func (r *crowdRun) party(name, says string, clients, wanted int) *Party {
-	p := &Party{Name: name, Says: says, Clients: clients, wanted: wanted, bars: crowdBars{step: crowdStep}}
+func (r *crowdRun) party(name, says string, clients int) *Party {
+	p := &Party{Name: name, Says: says, Clients: clients, wanted: r.Clients * r.Requests, bars: crowdBars{step: crowdStep}}
 	r.parties = append(r.parties, p)
 	return p
 }
@@ -48,20 +48,12 @@ func (r *crowdRun) invite(p *Party, m manner) {
 	if m == together {
 		shared = r.lane()
 	}
-	for range p.Clients {
+	for range r.Clients {
 		c := &crowdClient{run: r, party: p, manner: m, left: r.Requests, lane: shared}
 		if m == apart {
 			c.lane = r.lane()
 		}
 		r.after(time.Duration(r.chance.Float64()*float64(r.StartWithin)), c.want)
-	}
-}
-
-// disturb lets one naive client begin that wants so many requests at once.
-func (r *crowdRun) disturb(p *Party) {
-	for range p.wanted {
-		c := &crowdClient{run: r, party: p, manner: naive, left: 1}
-		r.after(0, c.want)
 	}
 }
 
@@ -77,6 +69,7 @@ func (r *crowdRun) play() {
 		r.next()
 	}
 	for _, p := range r.parties {
+		p.lasted = r.passed()
 		p.finish()
 	}
 }

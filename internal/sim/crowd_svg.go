@@ -51,7 +51,7 @@ func (r *CrowdReport) WriteSVG(w io.Writer) error {
 	p.wide = (svgRight - crowdLeft) / float64(long)
 	p.axis = axis{0, time.Duration(long) * p.step}
 	foot := crowdTop + float64(len(r.Parties))*(crowdHead+crowdHigh+crowdFree)
-	height := foot + svgFoot
+	height := foot + svgFoot + 20
 	fmt.Fprintf(p, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" width="%g" height="%g" role="img">`+"\n", svgWidth, height, svgWidth, height)
 	fmt.Fprintf(p, "<title>%s</title>\n<style>%s%s\n</style>\n", escape(r.title()), svgStyle, crowdStyle)
 	fmt.Fprintf(p, `<rect x="0.5" y="0.5" width="%g" height="%g" rx="10" fill="#fff" stroke="#d0d7de"/>`+"\n", svgWidth-1, height-1)
@@ -64,6 +64,7 @@ func (r *CrowdReport) WriteSVG(w io.Writer) error {
 	for _, t := range p.axis.ticks(12) {
 		p.text(p.x(t), foot+8, "soft small mid", timeText(t))
 	}
+	p.text(24, foot+34, "soft small", r.spikeText())
 	p.WriteString("</svg>\n")
 	if _, err := w.Write(p.Bytes()); err != nil {
 		return fmt.Errorf("writing the picture: %w", err)
@@ -110,7 +111,7 @@ func (p *crowdPicture) panel(top float64, i int) {
 	last := line
 	for n := math.Pow(10, math.Floor(math.Log10(p.most))); n >= 1; n /= 10 {
 		y := line - p.tall(n)
-		if line-y < 7 || last < line && y-last < 14 {
+		if line-y < 7 || last < line && y-last < 11 {
 			break
 		}
 		p.line(crowdLeft, y, svgRight, y, "grid")
@@ -119,7 +120,7 @@ func (p *crowdPicture) panel(top float64, i int) {
 	}
 	p.draw(line, bars)
 	limit := p.report.Crowd.Limit
-	if y := p.tall(float64(limit.Limit) * float64(p.step) / float64(limit.Window)); y <= crowdHigh {
+	if y := p.tall(float64(limit.Limit) * float64(p.step) / float64(limit.Window)); y >= 2 && y <= crowdHigh {
 		p.line(crowdLeft, line-y, svgRight, line-y, "rate")
 	}
 	if n := tallestBar(bars); n >= 0 {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/comporta/comporta"
+	"github.com/comporta/comporta/internal/manners"
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -60,7 +62,7 @@ func TestCrowd(t *testing.T) {
 			if r := together.RefusedPerSuccess(); r > 0.01 {
 				fault("ours, together: %.3f refused per success", r)
 			}
-			if r := beside.RefusedPerSuccess(); r > 0.05 {
+			if r := beside.RefusedPerSuccess(); r > 0.1 {
 				fault("ours, beside a naive one: %.3f refused per success", r)
 			}
 			if together.Spike > 100 || beside.Spike > 100 {
@@ -84,6 +86,9 @@ func TestCrowd(t *testing.T) {
 			most := 15 * time.Second
 			if algorithm.Bucket() {
 				most = 11 * time.Second
+				if together.Spike > 20 {
+					fault("ours, together: a spike of %d, and the rate is 10", together.Spike)
+				}
 			}
 			if together.Took > most {
 				fault("ours, together: over in %v", together.Took)
@@ -96,41 +101,118 @@ func TestCrowd(t *testing.T) {
 func TestCrowdByHand(t *testing.T) {
 	crowd := crowdOf(t, "2/10s", comporta.FixedWindow, 5)
 	crowd.Latency, crowd.Jitter = time.Second, 0
-	naive := crowded(t, crowd)["naive"]
-	// They arrive at 1 s, and again each 2.1 s: two pass at 1, 11.5 and 22 s.
+	report, err := crowd.Play()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Opens != 10*time.Second {
+		t.Errorf("opens at %v", report.Opens)
+	}
 	type numbers struct {
 		successes, sent, refused, spike int
 		took, median, p99               time.Duration
 	}
-	got := numbers{naive.Successes, naive.Sent, naive.Refused, naive.Spike, naive.Took, naive.Median, naive.P99}
-	want := numbers{5, 25, 5*3 + 5*1, 3, 23 * time.Second, 12500 * time.Millisecond, 23 * time.Second}
-	if got != want {
-		t.Errorf("%+v, want %+v", got, want)
+	for i, want := range []numbers{
+		// They arrive at 1 s, and again each 2.1 s: two pass at 1 and at 11.5 s, one at 22 s.
+		{5, 25, 5*3 + 5*1, 3, 23 * time.Second, 12500 * time.Millisecond, 23 * time.Second},
+		// They are told 9 s at 1 s, and 8 s at 12 s: the last passes at 22 s.
+		{5, 9, 3 + 1, 3, 23 * time.Second, 13 * time.Second, 23 * time.Second},
+	} {
+		p := report.Parties[i]
+		if got := (numbers{p.Successes, p.Sent, p.Refused, p.Spike, p.Took, p.Median, p.P99}); got != want {
+			t.Errorf("%s: %+v, want %+v", p.Name, got, want)
+		}
+	}
+}
+
+// Whoever comes one by one to a limit that has room is not refused, and there is
+// nothing that could open.
+func TestCrowdThatFits(t *testing.T) {
+	crowd := crowdOf(t, "100/s", comporta.SlidingLog, 100)
+	crowd.StartWithin = 10 * time.Second
+	report, err := crowd.Play()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range report.Parties[:5] {
+		if p.Refused > 0 || report.Opens != 0 || p.P99 > 50*time.Millisecond || p.Spike < 2 || p.Spike > 20 || p.Took < 9*time.Second || p.Took > 11*time.Second {
+			t.Errorf("%s: %d refused, p99 %v, spike %d, over in %v; opens at %v", p.Name, p.Refused, p.P99, p.Spike, p.Took, report.Opens)
+		}
+	}
+}
+
+// The simulated server says what the gateway says in its headers.
+func TestCrowdIsToldWhatTheGatewaySays(t *testing.T) {
+	const second = time.Second
+	for _, c := range []struct {
+		limit     string
+		algorithm comporta.Algorithm
+		takes     int
+		want      manners.Answer
+	}{
+		{"100/min burst 10", comporta.TokenBucket, 1, manners.Answer{Retryable: true, Hints: []manners.Hint{{Limit: 10, Remaining: 9, Reset: 6 * second, Window: 6 * second}}}},
+		{"100/min burst 10", comporta.TokenBucket, 11, manners.Answer{Kind: manners.Refused, Told: true, Wait: second, Retryable: true, Hints: []manners.Hint{{Limit: 10, Reset: second, Window: 6 * second}}}},
+		{"3/2500ms", comporta.FixedWindow, 4, manners.Answer{Kind: manners.Refused, Told: true, Wait: 3 * second, Retryable: true, Hints: []manners.Hint{{Limit: 3, Reset: 3 * second, Window: 3 * second}}}},
+		{"3/500ms", comporta.SlidingLog, 2, manners.Answer{Retryable: true, Hints: []manners.Hint{{Limit: 3, Remaining: 1, Reset: second, Window: -1}}}},
+	} {
+		rule, err := crowdOf(t, c.limit, c.algorithm, 1).Limit.Compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var k key
+		var d comporta.Taken
+		for range c.takes {
+			d = k.take(rule, 0, 1)
+		}
+		if diff := cmp.Diff(c.want, say(rule, 0, &d.Decision)); diff != "" {
+			t.Errorf("%s, %d taken (-want +got):\n%s", c.limit, c.takes, diff)
+		}
+	}
+}
+
+// A retry stands where its request stood.
+func TestCrowdStandsInOrder(t *testing.T) {
+	crowd := crowdOf(t, "100/s", comporta.TokenBucket, 1)
+	rule, err := crowd.Limit.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := newCrowdRun(crowd, rule, 0)
+	lane := run.lane()
+	shut := manners.Answer{Kind: manners.Refused, Told: true, Wait: time.Minute}
+	lane.back(lane.Leave(run.now.Time(), false), &shut)
+	for _, place := range []int{3, 5, 2, 4, 1} {
+		lane.join(&crowdClient{run: run, place: place})
+	}
+	for i, c := range lane.line {
+		if c.place != i+1 {
+			t.Errorf("place %d stands at %d", c.place, i+1)
+		}
 	}
 }
 
 // The same flags give the same numbers, and another seed gives others.
 func TestCrowdIsRepeatable(t *testing.T) {
-	written := func(seed uint64) string {
+	written := func(seed uint64) (text, rest string) {
 		crowd := crowdOf(t, "100/s", comporta.TokenBucket, 200)
 		crowd.Seed, crowd.Requests, crowd.StartWithin = seed, 3, time.Second
 		report, err := crowd.Play()
 		if err != nil {
 			t.Fatal(err)
 		}
-		var b bytes.Buffer
-		for _, err := range []error{report.WriteText(&b, Screen{Width: 80}), report.WriteJSON(&b), report.WriteSVG(&b)} {
+		var a, b bytes.Buffer
+		for _, err := range []error{report.WriteText(&a, Screen{Width: 80}), report.WriteJSON(&b), report.WriteSVG(&b)} {
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		return b.String()
+		return a.String(), b.String()
 	}
-	first := written(1)
-	if again := written(1); again != first {
+	text, rest := written(1)
+	if againText, againRest := written(1); againText != text || againRest != rest {
 		t.Error("another run gives something else")
 	}
-	if other := written(2); other == first {
+	if other, _ := written(2); other == text {
 		t.Error("another seed gives the same")
 	}
 }
@@ -189,6 +271,16 @@ func TestCrowdRefusesNonsense(t *testing.T) {
 	}
 }
 
+func TestSpikeIsOfLessThanItsTime(t *testing.T) {
+	var s spike
+	for _, at := range []time.Duration{0, spikeTime, 2*spikeTime - 1, 3 * spikeTime} {
+		s.add(at)
+	}
+	if s.most != 2 {
+		t.Error(s.most)
+	}
+}
+
 // The spike is that of the plain definition: for each attempt, those in the 100 ms
 // that end with it.
 func TestSpike(t *testing.T) {
@@ -227,7 +319,7 @@ func TestCrowdBars(t *testing.T) {
 		}
 		return admitted, refused
 	}
-	if b.step != 4*crowdStep || len(b.bars) != 1250 {
+	if b.step != 10*crowdStep || len(b.bars) != 500 {
 		t.Errorf("%d bars of %v", len(b.bars), b.step)
 	}
 	for _, bars := range [][]crowdBar{b.bars, b.merged(7)} {
@@ -237,7 +329,7 @@ func TestCrowdBars(t *testing.T) {
 	}
 	report := &CrowdReport{Parties: []*Party{{bars: b}, {bars: crowdBars{step: crowdStep, bars: slices.Repeat([]crowdBar{{1, 0}}, 8)}}}}
 	step, all := report.bars(400)
-	if step != 16*crowdStep || len(all[0]) != 313 || len(all[1]) != 1 || all[1][0].admitted != 8 {
+	if step != 20*crowdStep || len(all[0]) != 250 || len(all[1]) != 1 || all[1][0].admitted != 8 {
 		t.Errorf("%v, %d and %d bars", step, len(all[0]), len(all[1]))
 	}
 }

@@ -41,7 +41,7 @@ func (r *CrowdReport) table(s Screen) *canvas {
 	for _, p := range r.Parties {
 		rows = append(rows, []string{
 			p.Name, strconv.Itoa(p.Clients), strconv.Itoa(p.Successes), strconv.Itoa(p.Sent), p.perSuccess(),
-			p.tookText(), waitText(p.Median), waitText(p.P99), strconv.Itoa(p.Spike),
+			p.tookText(), p.waited(p.Median), p.waited(p.P99), strconv.Itoa(p.Spike),
 		})
 	}
 	c := &canvas{width: s.unlimited()}
@@ -78,6 +78,9 @@ func (r *CrowdReport) title() string {
 }
 
 func (p *Party) perSuccess() string {
+	if p.RefusedPerSuccess() >= 1000 {
+		return thousands(int(p.RefusedPerSuccess()))
+	}
 	return strconv.FormatFloat(p.RefusedPerSuccess(), 'f', 2, 64)
 }
 
@@ -86,6 +89,14 @@ func (p *Party) tookText() string {
 		return "stopped"
 	}
 	return waitText(p.Took)
+}
+
+// waited is a wait, where anything was answered.
+func (p *Party) waited(d time.Duration) string {
+	if p.Successes == 0 {
+		return "–"
+	}
+	return waitText(d)
 }
 
 // waitText is a time to a hundredth of a second, or whole where it is long.
@@ -119,7 +130,7 @@ func (r *CrowdReport) notes(s Screen) *canvas {
 	say("wait: from wanting a request to its answer; total time: until the last", faint)
 	for _, p := range r.Parties {
 		if p.Stopped {
-			say(p.Name+": "+r.stoppedText(p), signal)
+			say(p.Name+": "+p.stoppedText(), signal)
 		}
 	}
 	return c
@@ -133,9 +144,9 @@ func (r *CrowdReport) spikeText() string {
 	return text
 }
 
-func (r *CrowdReport) stoppedText(p *Party) string {
-	return fmt.Sprintf("stopped after %s attempts in %s, with %s of %s answered",
-		thousands(p.Sent), waitText(time.Duration(len(p.bars.bars))*p.bars.step), thousands(p.Successes), thousands(p.wanted))
+func (p *Party) stoppedText() string {
+	return fmt.Sprintf("stopped after %s, with %s of %s answered by %s attempts",
+		waitText(p.lasted), thousands(p.Successes), thousands(p.wanted), thousands(p.Sent))
 }
 
 // stripHigh are the rows of the tallest strip.
