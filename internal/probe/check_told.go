@@ -118,7 +118,7 @@ func (p *prober) remaining() (Check, error) {
 				told++
 			}
 		}
-		if before = nil; s.Status != 0 && plain(s.Request) {
+		if before = nil; s.Status != 0 && plain(s.Request) && alone(shots, i) {
 			before = s
 		}
 	}
