@@ -141,38 +141,3 @@ func (g *ghost) next(at float64) float64 {
 		return at + (g.level+1-g.limit)*w
 	}
 }
-
-// likelihood is the logarithm of how likely all that was seen is, were the ghost's
-// model right: each group is foretold from what was seen before it, at the earliest
-// and the latest instant that are likely. Who foretells anything foretells nothing:
-// a wide range makes each of its outcomes unlikely.
-func (e *evidence) likelihood(m *model, limit float64) float64 {
-	const steps = 4 // in which a volley arrives
-	g := &ghost{m: m, limit: limit, k: math.Inf(-1), at: math.Inf(-1)}
-	sum := 0.0
-	for i := range e.groups {
-		x := &e.groups[i]
-		n := x.admitted + x.denied
-		first, last := e.arrival(x)
-		if x.lost == 0 && n > 0 {
-			var foretold [2]float64
-			for k, shift := range []float64{-0.25 * min(x.over, e.jitter), 0.25 * min(x.over, e.jitter)} {
-				c := g.clone()
-				parts := min(steps, n)
-				for p := range parts {
-					at := first + shift
-					if parts > 1 {
-						at += (last - first) * float64(p) / float64(parts-1)
-					}
-					foretold[k] += c.take(at, float64(n)/float64(parts))
-				}
-			}
-			mid, spread := (foretold[0]+foretold[1])/2, math.Abs(foretold[1]-foretold[0])/2
-			sd := 0.15 + 0.6*spread + 0.01*float64(min(n, steps*int(spread+1)))
-			off := (float64(x.admitted) - mid) / sd
-			sum -= min(off*off/2, 12) + math.Log(sd/0.15)
-		}
-		g.seen((first+last)/2, float64(x.admitted), float64(x.denied))
-	}
-	return sum
-}

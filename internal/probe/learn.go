@@ -45,9 +45,6 @@ func (l *learner) rounds() error {
 			return nil
 		}
 		r, ok := e.plan(e.believe(relax(found), 24), l.elapsed(), left)
-		if l.trace != nil {
-			l.trace(e, found, r, ok)
-		}
 		if !ok {
 			return nil
 		}

@@ -30,7 +30,6 @@ type learner struct {
 	groups   int
 	searches int
 	seeds    []model
-	trace    func(*evidence, []search, round, bool)
 }
 
 // A volley was sent at once. What has not come back yet is in no field.

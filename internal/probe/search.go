@@ -110,6 +110,8 @@ func (e *evidence) search(v variant, seeds []model) search {
 			last = m.strain
 		}
 		e.descend(&s, tried, 10, 0.002, 0)
+		e.extend(&s, 1, longest)
+		e.extend(&s, -1, longest)
 	case comporta.SlidingCounter:
 		e.searchCounter(&s, tried, longest)
 	default:
@@ -259,10 +261,13 @@ func (e *evidence) extend(s *search, way, longest float64) {
 			m = f
 		}
 	}
-	for step := 0.02; step > 0.001 && m.window < longest && m.window > shortestWindow; {
+	for step := 0.02; step > 0.0005 && m.window < longest && m.window > shortestWindow; {
 		w := m.window * (1 + way*step)
 		best := model{strain: math.Inf(1)}
 		for i := -8; i <= 8; i++ {
+			if i != 0 && s.algorithm != comporta.SlidingCounter {
+				continue // it has no boundary
+			}
 			n := e.tryInto(s, model{variant: s.variant, window: w, boundary: m.boundary + float64(i)*step*m.window/4})
 			if n.strain < best.strain {
 				best = n
