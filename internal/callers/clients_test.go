@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/comporta/comporta/client"
+	"github.com/comporta/comporta/internal/nodetest"
 )
 
 // A query is what a client is to do: a number of equal calls.
@@ -50,7 +51,7 @@ type caller struct {
 }
 
 func callers(t *testing.T) []caller {
-	dir := scripts(t)
+	dir := nodetest.Dir(t, "testdata")
 	npm := locked(t)
 	return []caller{
 		{name: "curl", version: strings.Fields(said(t, "curl", "--version"))[1], setup: "`--fail`, `--retry-max-time`",

@@ -3,11 +3,9 @@ package callers
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -45,65 +43,6 @@ func said(t *testing.T, name string, args ...string) string {
 		t.Fatalf("%s %v: %v", name, args, err)
 	}
 	return strings.TrimSpace(string(out))
-}
-
-// scripts is a directory with what is in testdata, and beside it the packages from
-// npm that the lock names. These are kept between runs, under the lock's hash.
-func scripts(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("testdata")); err != nil {
-		t.Fatal(err)
-	}
-	hash := sha256.New()
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		hash.Write(text)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	kept := filepath.Join(cache, "comporta-test", fmt.Sprintf("callers-%x", hash.Sum(nil)[:12]))
-	if _, err := os.Stat(kept); errors.Is(err, os.ErrNotExist) {
-		install(t, dir, kept)
-	}
-	if err := os.Symlink(filepath.Join(kept, "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// install has npm fetch the packages that dir's lock names, and keeps them. Of two
-// tests that do so at once, the first one's stay.
-func install(t *testing.T, dir, kept string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	apart, err := os.MkdirTemp(filepath.Dir(kept), "new-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(apart)
-	if err := os.CopyFS(apart, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	npm := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	npm.Dir = apart
-	if out, err := npm.CombinedOutput(); err != nil {
-		t.Fatalf("npm cannot fetch the clients that testdata/package-lock.json names, so nothing is known of them: %v\n%s", err, out)
-	}
-	if err := os.Rename(apart, kept); err != nil && !errors.Is(err, os.ErrExist) {
-		if _, there := os.Stat(kept); there != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // script is a client that is a program: it is run with the query as arguments, and
