@@ -95,8 +95,8 @@ func TestPace(t *testing.T) {
 	}{
 		{"gentle is free above the half", Gentle, hint(100, 51, time.Minute), 0},
 		{"gentle spreads the rest", Gentle, hint(100, 50, 10*time.Second), 200 * time.Millisecond},
-		{"gentle keeps the policy's rate above the quarter", Gentle, Answer{Hints: []Hint{{Limit: 100, Remaining: 50, Reset: 10 * time.Second, Window: time.Second}}}, 10 * time.Millisecond},
-		{"and spreads below it", Gentle, Answer{Hints: []Hint{{Limit: 100, Remaining: 25, Reset: 10 * time.Second, Window: time.Second}}}, 400 * time.Millisecond},
+		{"gentle keeps the policy's rate above the eighth", Gentle, Answer{Hints: []Hint{{Limit: 100, Remaining: 50, Reset: 10 * time.Second, Window: time.Second}}}, 10 * time.Millisecond},
+		{"and spreads below it", Gentle, Answer{Hints: []Hint{{Limit: 100, Remaining: 12, Reset: 6 * time.Second, Window: time.Second}}}, 500 * time.Millisecond},
 		{"gentle never stalls a day's quota", Gentle, hint(1000, 100, 12*time.Hour), time.Second},
 		{"strict spreads all", Strict, hint(100, 100, 10*time.Second), 100 * time.Millisecond},
 		{"free does not look", Free, hint(100, 0, 10*time.Second), 0},

@@ -64,7 +64,10 @@ func (l *Lane) wait(t *Try, a *Answer) time.Duration {
 	if a.Wait > c.MaxWait {
 		return a.Wait
 	}
-	return a.Wait + c.Backoff.above(c.Backoff.step(n), c.Random)
+	// At most eight times as long: who was told a second often must not sleep on while
+	// others pass.
+	most := min(c.Backoff.step(n), 8*min(a.Wait, c.Backoff.Cap))
+	return a.Wait + c.Backoff.above(most, c.Random)
 }
 
 // A Why says what holds a request, or ends it.

@@ -84,7 +84,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // space is what the pace puts between two requests, while any remain. Gently: none
-// above the half; above the quarter what the policy gives in the long run, where
+// above the half; above the eighth what the policy gives in the long run, where
 // that is known, which a bucket and a sliding window give back as it goes; below
 // it what remains, spread.
 func (k *known) space(now time.Time, pace Pace) time.Duration {
@@ -98,7 +98,7 @@ func (k *known) space(now time.Time, pace Pace) time.Duration {
 		return 0
 	}
 	space := min(left/time.Duration(k.left), gentleMost)
-	if k.left > k.Limit/4 && k.Window > 0 {
+	if k.left > k.Limit/8 && k.Window > 0 {
 		space = min(space, k.Window/time.Duration(k.Limit))
 	}
 	return space
