@@ -83,7 +83,7 @@ func TestCrowd(t *testing.T) {
 			}
 			// The sliding algorithms give back late what was spent early, and ours leave a
 			// quarter of it to others.
-			most := 15 * time.Second
+			most := 13 * time.Second
 			if algorithm.Bucket() {
 				most = 11 * time.Second
 				if together.Spike > 20 {
