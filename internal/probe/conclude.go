@@ -30,7 +30,6 @@ type conclusion struct {
 	same     bool    // a log of one unit fits too, which is a bucket of one
 	models   []model // of the best, that fit best
 	delays   delays
-	rounds   int
 	contrary float64 // the strain of the next algorithm
 }
 
