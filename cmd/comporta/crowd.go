@@ -39,18 +39,7 @@ func (c *crowdCmd) Run(std *streams) error {
 	if err != nil {
 		return err
 	}
-	if c.SVG == "-" {
-		return report.WriteSVG(std.Out)
-	}
-	if c.SVG != "" {
-		if err := writeFile(c.SVG, report.WriteSVG); err != nil {
-			return err
-		}
-	}
-	if c.JSON {
-		return report.WriteJSON(std.Out)
-	}
-	return report.WriteText(std.Out, screenOf(std.Out))
+	return writeReport(std, report, c.SVG, c.JSON)
 }
 
 func (c *crowdCmd) crowd() (crowd sim.Crowd, err error) {

@@ -71,18 +71,7 @@ func (c *simulateCmd) Run(std *streams) error {
 	if err != nil {
 		return err
 	}
-	if c.SVG == "-" {
-		return report.WriteSVG(std.Out)
-	}
-	if c.SVG != "" {
-		if err := writeFile(c.SVG, report.WriteSVG); err != nil {
-			return err
-		}
-	}
-	if c.JSON {
-		return report.WriteJSON(std.Out)
-	}
-	return report.WriteText(std.Out, screenOf(std.Out))
+	return writeReport(std, report, c.SVG, c.JSON)
 }
 
 func (c *simulateCmd) answer(std *streams) error {
@@ -153,6 +142,27 @@ func (c *simulateCmd) scene() (scene sim.Scene, err error) {
 	}
 	scene.Limit.Charge, err = comporta.ParseCharge(c.Charge)
 	return scene, err
+}
+
+// writeReport writes what was simulated: as a picture into a file, or with - as
+// nothing else, and as text, or as JSON.
+func writeReport(std *streams, report interface {
+	WriteText(io.Writer, sim.Screen) error
+	WriteJSON(io.Writer) error
+	WriteSVG(io.Writer) error
+}, picture string, asJSON bool) error {
+	if picture == "-" {
+		return report.WriteSVG(std.Out)
+	}
+	if picture != "" {
+		if err := writeFile(picture, report.WriteSVG); err != nil {
+			return err
+		}
+	}
+	if asJSON {
+		return report.WriteJSON(std.Out)
+	}
+	return report.WriteText(std.Out, screenOf(std.Out))
 }
 
 // writeFile makes a file of what write writes.
