@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,8 +23,10 @@ type Check struct {
 	Name    string // for machines, such as retry-after
 	Asks    string // the question, for people
 	Verdict Verdict
-	Seen    string // what was seen
-	Todo    string // what to do about it; "" where there is nothing
+	Seen    string   // what was seen
+	Details []string // and of that each part, where there are several
+	Why     string   // why it matters; "" where it is good, or unknown
+	Todo    string   // what to do about it; "" where there is nothing
 }
 
 // Options say what is probed, and how far.
@@ -74,23 +77,34 @@ func (r *Report) Failed() bool {
 	return false
 }
 
-// Run probes an API. The report has what was found, even where the budget or the
-// server ended it early; an error is that of ctx.
+// The share of the budget that finding the limit may use where checks come after it.
+const (
+	learnRequests = 0.7
+	learnTime     = 0.6
+)
+
+// Run probes an API. The report has what was found, even where the budget, the
+// server or ctx ended it early; an error is that of ctx.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	p := &prober{ctx: ctx, options: o, report: &Report{Target: o.Target, Budget: o.Budget, Began: now()}}
 	if o.Sender == nil {
 		o.Sender = NewSender(o.Target, nil)
 	}
-	p.session = NewSession(o.Sender, o.Budget, func(s Shot) { p.tell(&s) })
+	p := &prober{options: o, report: &Report{Target: o.Target, Budget: o.Budget, Began: now()}}
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	p.ctx = within
+	p.watch = watch{options: &p.options, stop: cancel}
 	p.tell(nil)
 	err := p.run()
 	r := p.report
-	r.Took, r.Shots = now().Sub(r.Began), p.session.Shots()
+	r.Took, r.Shots = now().Sub(r.Began), p.shots()
 	r.Requests = len(r.Shots)
+	r.Checks = slices.Insert(r.Checks, 0, p.watch.check())
 	if o.Expect != nil {
 		r.Checks = append(r.Checks, o.Expect.check(r.Finding)...)
 	}
 	if ctx.Err() != nil {
+		r.Ended = "it was interrupted"
 		return r, ctx.Err()
 	}
 	if err != nil {
@@ -104,8 +118,18 @@ type prober struct {
 	ctx     context.Context
 	options Options
 	session *Session
+	learned []Shot // those of finding the limit, whose session is another one
+	watch   watch
 	report  *Report
 	doing   string
+}
+
+// shots are all until now.
+func (p *prober) shots() []Shot {
+	if p.session == nil {
+		return p.learned
+	}
+	return append(slices.Clone(p.learned), p.session.Shots()...)
 }
 
 func (p *prober) tell(s *Shot) {
@@ -114,69 +138,147 @@ func (p *prober) tell(s *Shot) {
 	}
 }
 
+func (p *prober) newSession(b Budget) *Session {
+	return NewSession(p.options.Sender, b, func(s Shot) { p.watch.see(&s); p.tell(&s) })
+}
+
+// What a check needs.
+type need int
+
+const (
+	nothing need = iota // only what was seen already
+	limited             // to send requests, and perhaps to wait
+	numbers             // also to know the limit in numbers
+)
+
 // checks are all questions, in the order in which they are asked: those first that
-// need no further request.
+// need no further request, those last that a server may fail at.
 var checks = []struct {
 	name, asks string
-	slow       bool // it needs requests, and may wait
+	why        string // it matters
+	need       need
 	ask        func(p *prober) (Check, error)
 }{
-	{"refusal", "Does a refusal say what it is?", false, (*prober).refusal},
-	{"headers", "In which forms are limits told?", false, (*prober).headers},
-	{"remaining", "Does Remaining tell the truth?", false, (*prober).remaining},
-	{"boundary", "Can a client get double the limit around a boundary?", false, (*prober).boundary},
-	{"denials", "Do denied requests count?", false, (*prober).denials},
-	{"retry-after", "Does Retry-After tell the truth?", true, (*prober).retryAfter},
-	{"reset", "Does Reset tell the truth?", true, (*prober).reset},
-	{"isolation", "Does one client's use leave the other's alone?", true, (*prober).isolation},
-	{"cors", "May a browser read refusals, and ask beforehand?", true, (*prober).cors},
-	{"addresses", "Does a forged address get past the limit?", true, (*prober).addresses},
-	{"paths", "Does another spelling of the path get past the limit?", true, (*prober).paths},
-	{"keys", "Does a made-up key get past the limit?", true, (*prober).keys},
-	{"methods", "Do HEAD and OPTIONS get past the limit?", true, (*prober).methods},
-	{"concurrency", "Does the limit hold when all come at once?", true, (*prober).concurrency},
-	{"instances", "Do all instances share the limit?", true, (*prober).instances},
+	{"refusal", "Does a refusal say what it is?", "clients and balancers know what to do by the status and Retry-After alone: of others they retry at once, or take the server for broken", nothing, (*prober).refusal},
+	{"standards", "Is what it says as the standards have it?", "clients ignore what is malformed, or fail on it", nothing, (*prober).standards},
+	{"headers", "In which forms are limits told?", "a client that knows what remains slows down before it is refused", nothing, (*prober).headers},
+	{"remaining", "Does Remaining tell the truth?", "clients that keep to it are refused, or wait for nothing", nothing, (*prober).remaining},
+	{"denials", "Do denied requests count?", "a client that retries too early is locked out for as long as it tries", nothing, (*prober).denials},
+	{"boundary", "Can a client get double the limit around a boundary?", "what is behind the limit must bear twice of what it says", nothing, (*prober).boundary},
+	{"retry-after", "Does Retry-After tell the truth?", "clients wait as they are told, and are refused again, or idle", limited, (*prober).retryAfter},
+	{"reset", "Does Reset tell the truth?", "clients wait as they are told, and are refused again, or idle", limited, (*prober).reset},
+	{"isolation", "Does one client's use leave the other's alone?", "one client can shut out all others", limited, (*prober).isolation},
+	{"cors", "May a browser read refusals, and ask beforehand?", "scripts see a network error in place of a refusal", limited, (*prober).cors},
+	{"addresses", "Does a forged address get past the limit?", "whoever writes one line more is not limited", limited, (*prober).addresses},
+	{"keys", "Does a made-up key get past the limit?", "whoever makes up keys is not limited", limited, (*prober).keys},
+	{"concurrency", "Does the limit hold when all come at once?", "an attack comes all at once", numbers, (*prober).concurrency},
+	{"instances", "Do all instances share the limit?", "with each instance the limit grows", numbers, (*prober).instances},
+	{"methods", "Do HEAD and OPTIONS get past the limit?", "they may cost the server as much as GET", limited, (*prober).methods},
+	{"paths", "Does another spelling of the path get past the limit?", "whoever spells otherwise is not limited", limited, (*prober).paths},
 }
 
 func (p *prober) run() error {
 	p.doing = "finding the limit"
-	finding, err := Learn(p.ctx, p.session)
+	whole := p.options.Budget
+	share := whole
+	if !p.options.Quick {
+		share = Budget{Requests: max(1, int(learnRequests*float64(whole.Requests))), Time: time.Duration(learnTime * float64(whole.Time))}
+	}
+	begun := now()
+	learning := p.newSession(share)
+	finding, err := Learn(p.ctx, learning)
+	p.learned = learning.Shots()
 	p.report.Finding = finding
+	if p.watch.turned != 0 { // refusals were counted as admitted
+		p.report.Finding = &Finding{}
+	}
+	finding = p.report.Finding
+	if !p.options.Quick && (errors.Is(err, ErrRequests) || errors.Is(err, ErrTime)) {
+		finding.tell("finding the limit ended with its part of the budget: with more (--max-requests, --max-time) it may be told better")
+		err = nil
+	}
+	p.session = p.newSession(Budget{Requests: whole.Requests - len(p.learned), Time: whole.Time - now().Sub(begun)})
 	for _, c := range checks {
-		check := Check{Name: c.name, Asks: c.asks, Verdict: Unknown}
+		check := Check{Verdict: Unknown}
 		switch {
+		case c.need > nothing && p.options.Quick:
+			continue
+		case !finding.Limited && err != nil:
+			check.Seen = "not tried: " + p.end(err).Error()
 		case !finding.Limited:
 			check.Seen = "no limit was met"
-		case c.slow && p.options.Quick:
-			continue
-		case c.slow && err != nil:
-			check.Seen = "not tried: " + err.Error()
+		case c.need > nothing && err != nil:
+			check.Seen = "not tried: " + p.end(err).Error()
+		case c.need == numbers && !p.known():
+			check.Seen = "the limit is not known well enough to tell"
 		default:
-			p.doing = c.name
-			answer, failed := c.ask(p)
-			answer.Name, answer.Asks = c.name, c.asks
-			check = answer
-			if failed != nil {
-				check.Verdict, check.Seen = Unknown, "not finished: "+failed.Error()
-				if err == nil {
-					err = failed
-				}
-			}
+			check, err = p.ask(c.name, c.ask)
+		}
+		check.Name, check.Asks = c.name, c.asks
+		if check.Verdict == Bad || check.Verdict == Warn {
+			check.Why = c.why
 		}
 		p.report.Checks = append(p.report.Checks, check)
+	}
+	return p.end(err)
+}
+
+// ask asks one question. The error is one that ends all; what one check alone had
+// not budget enough for, others may have.
+func (p *prober) ask(name string, question func(*prober) (Check, error)) (Check, error) {
+	p.doing = name
+	check, err := question(p)
+	if err == nil {
+		return check, nil
+	}
+	left := p.session.Left()
+	switch {
+	case errors.Is(err, errUnsettled), errors.Is(err, ErrTime) && left.Time > 0, errors.Is(err, ErrRequests) && left.Requests > 0:
+		if check.Seen == "" {
+			check = Check{Verdict: Unknown, Seen: "not finished: " + short(err)}
+		}
+		return check, nil
+	}
+	if check.Seen == "" {
+		check = Check{Verdict: Unknown, Seen: "not finished: " + p.end(err).Error()}
+	}
+	return check, err
+}
+
+// short says what one check lacked.
+func short(err error) string {
+	switch {
+	case errors.Is(err, ErrTime):
+		return "it would take longer than there is time left (--max-time)"
+	case errors.Is(err, ErrRequests):
+		return "it would take more requests than are left (--max-requests)"
+	}
+	return err.Error()
+}
+
+// end is why the probe ended: where it ended itself, the reason for that.
+func (p *prober) end(err error) error {
+	if err != nil && p.ctx.Err() != nil {
+		return context.Cause(p.ctx)
 	}
 	return err
 }
 
-// over says whether an error ended the session, and not just a check.
+// known says whether the limit is known in numbers, and likely.
+func (p *prober) known() bool {
+	f := p.report.Finding
+	return f.Limited && len(f.Algorithms) > 0 && f.Algorithms[0].Certainty >= 0.6 && f.Units.Value > 0 && f.Window.Value > 0
+}
+
+// errUnsettled ends a check, and not the session.
 var errUnsettled = errors.New("the limit could not be used up: others may use it, too, or it gives back too quickly")
 
 // exhaust uses up what the first identity has, until a request is denied: with r as
-// the request, the zero one where it is nil. It is the denied shot.
-func (p *prober) exhaust() (Shot, error) {
+// the request, the user's own where it is nil. It is the denied shot.
+func (p *prober) exhaust(r *Request) (Shot, error) {
 	most := int(p.report.Finding.Burst.High+p.report.Finding.Units.High)*2 + 10
 	for n := 1; most > 0; n = min(2*n, 200) {
-		shots, err := p.session.Volley(p.ctx, min(n, most), nil)
+		shots, err := p.session.Volley(p.ctx, min(n, most), r)
 		for i := len(shots) - 1; i >= 0; i-- {
 			if shots[i].Denied() {
 				return shots[i], err

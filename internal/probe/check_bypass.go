@@ -20,13 +20,14 @@ type variation struct {
 const attempts = 3
 
 // bypass asks in each variation while the identity is refused. One that passes
-// between two refusals gets past the limit.
+// between two refusals gets past the limit; where it is answered otherwise than the
+// user's own request, it leads elsewhere perhaps, and that is said.
 func (p *prober) bypass(variations []variation, holds, todo string) (Check, error) {
-	var past, unsettled, elsewhere []string
+	var past, unsettled, elsewhere, unanswered []string
 	for _, v := range variations {
 		settled := false
 		for range attempts {
-			if _, err := p.exhaust(); err != nil {
+			if _, err := p.exhaust(nil); err != nil {
 				return Check{}, err
 			}
 			s, err := p.session.Shoot(p.ctx, &v.r)
@@ -45,10 +46,14 @@ func (p *prober) bypass(variations []variation, holds, todo string) (Check, erro
 				continue // it gave back meanwhile
 			}
 			settled = true
-			if s.Status < 400 {
-				past = append(past, fmt.Sprintf("%s (%d)", v.name, s.Status))
-			} else {
-				elsewhere = append(elsewhere, fmt.Sprintf("%s (%d)", v.name, s.Status))
+			name := fmt.Sprintf("%s (%d)", v.name, s.Status)
+			switch {
+			case s.Status >= 300:
+				unanswered = append(unanswered, name)
+			case v.r.URL != "" && !p.alike(&s):
+				elsewhere = append(elsewhere, name)
+			default:
+				past = append(past, name)
 			}
 			break
 		}
@@ -63,15 +68,31 @@ func (p *prober) bypass(variations []variation, holds, todo string) (Check, erro
 		}
 	}
 	add("past the limit", past)
-	add("not limited, and not answered either", elsewhere)
+	add("past the limit, but with another answer, perhaps of something else", elsewhere)
+	add("not limited, and not served either", unanswered)
 	add("it gives back too quickly to tell", unsettled)
 	switch {
 	case len(past) > 0:
 		return Check{Verdict: Bad, Seen: strings.Join(seen, "; "), Todo: todo}, nil
+	case len(elsewhere) > 0:
+		return Check{Verdict: Warn, Seen: strings.Join(seen, "; "), Todo: "look whether these reach the same: if so, " + todo}, nil
 	case len(unsettled) == len(variations):
 		return Check{Verdict: Unknown, Seen: strings.Join(seen, "; ")}, nil
 	}
 	return Check{Verdict: Good, Seen: strings.Join(append([]string{holds}, seen...), "; ")}, nil
+}
+
+// alike says that an answer is much like that to the user's own request: of the same
+// status and type, and the same but for a tenth of its length.
+func (p *prober) alike(s *Shot) bool {
+	for _, own := range p.shots() {
+		if !plain(own.Request) || !own.Admitted() {
+			continue
+		}
+		a, b := len(own.Body), len(s.Body)
+		return own.Status == s.Status && own.Header.Get("Content-Type") == s.Header.Get("Content-Type") && 10*max(a-b, b-a) <= max(a, b)+200
+	}
+	return true
 }
 
 // addresses claims to be somebody else, in the fields that proxies set.
@@ -82,17 +103,54 @@ func (p *prober) addresses() (Check, error) {
 	}
 	all = append(all,
 		variation{"Forwarded", Request{Header: http.Header{"Forwarded": {"for=203.0.113." + octet()}}}},
-		variation{"X-Forwarded-For, one IPv6 address", Request{Header: http.Header{"X-Forwarded-For": {"2001:db8:1:2::" + octet()}}}},
-		variation{"X-Forwarded-For, its neighbour", Request{Header: http.Header{"X-Forwarded-For": {"2001:db8:1:2::" + octet()}}}},
+		variation{"Forwarded, IPv6", Request{Header: http.Header{"Forwarded": {`for="[2001:db8:1:2::` + octet() + `]"`}}}},
 	)
-	return p.bypass(all, "none does", "believe these fields from your own proxies alone, take the rightmost address that is not one of them, and count IPv6 by /64")
+	c, err := p.bypass(all, "none does", "believe these fields from your own proxies alone, take the rightmost address that is not one of them, and count IPv6 by /64")
+	if err != nil {
+		return c, err
+	}
+	return p.neighbours(c)
 }
 
-// octet is 1 to 254.
+// neighbours uses up the limit of one IPv6 address and asks as the one next door,
+// where an address can be claimed at all.
+func (p *prober) neighbours(c Check) (Check, error) {
+	const field = "X-Forwarded-For"
+	if c.Verdict != Bad || !strings.Contains(c.Seen, field+" (") {
+		c.Seen += "; so it cannot be told whether IPv6 neighbours count as one"
+		return c, nil
+	}
+	net := fmt.Sprintf("2001:db8:%s%s:%s::", octet(), octet(), octet())
+	one, other := &Request{Header: http.Header{field: {net + "1"}}}, &Request{Header: http.Header{field: {net + "2"}}}
+	for range attempts {
+		if _, err := p.exhaust(one); err != nil {
+			return c, err
+		}
+		next, err := p.session.Shoot(p.ctx, other)
+		if err != nil {
+			return c, err
+		}
+		if next.Denied() {
+			c.Seen += "; IPv6 neighbours count as one"
+			return c, nil
+		}
+		control, err := p.session.Shoot(p.ctx, one)
+		if err != nil {
+			return c, err
+		}
+		if control.Denied() {
+			c.Seen += "; an IPv6 neighbour, of the same /64, has a limit of its own"
+			return c, nil
+		}
+	}
+	return c, nil
+}
+
+// octet is a number of two digits, by chance: a part of an address.
 func octet() string {
 	var b [1]byte
 	rand.Read(b[:]) // never fails
-	return fmt.Sprint(1 + int(b[0])%254)
+	return fmt.Sprint(10 + int(b[0])%90)
 }
 
 // paths spells the path in other ways.
@@ -134,7 +192,7 @@ func (p *prober) paths() (Check, error) {
 // long as they are.
 func (p *prober) keys() (Check, error) {
 	if len(p.options.Target.Identities) == 0 || len(p.options.Target.Identities[0]) == 0 {
-		return Check{Verdict: Unknown, Seen: "there is no identity to make up: give one with -H"}, nil
+		return Check{Verdict: Unknown, Seen: "there is no key to make up another of: give one with -H"}, nil
 	}
 	var all []variation
 	for i := range 2 {
@@ -179,7 +237,7 @@ func (p *prober) methods() (Check, error) {
 	if err != nil || c.Verdict == Bad {
 		return c, err
 	}
-	if _, err := p.exhaust(); err != nil {
+	if _, err := p.exhaust(nil); err != nil {
 		return Check{}, err
 	}
 	s, err := p.session.Shoot(p.ctx, &Request{Method: http.MethodOptions})
@@ -192,39 +250,4 @@ func (p *prober) methods() (Check, error) {
 		c.Seen += fmt.Sprintf("; OPTIONS passes (%d), as preflights of browsers must", s.Status)
 	}
 	return c, nil
-}
-
-// cors asks as a browser on another origin would.
-func (p *prober) cors() (Check, error) {
-	const origin = "https://probe.example"
-	if _, err := p.exhaust(); err != nil {
-		return Check{}, err
-	}
-	from := http.Header{"Origin": {origin}}
-	denied, err := p.session.Shoot(p.ctx, &Request{Header: from})
-	if err != nil {
-		return Check{}, err
-	}
-	if !denied.Denied() {
-		return Check{Verdict: Unknown, Seen: "it gives back too quickly to tell"}, nil
-	}
-	preflight, err := p.session.Shoot(p.ctx, &Request{Method: http.MethodOptions, Identity: -1, Header: http.Header{
-		"Origin": {origin}, "Access-Control-Request-Method": {"GET"},
-	}})
-	if err != nil {
-		return Check{}, err
-	}
-	allowed := func(s *Shot) bool { return s.Header.Get("Access-Control-Allow-Origin") != "" }
-	exposes := strings.ToLower(strings.Join(denied.Header.Values("Access-Control-Expose-Headers"), ","))
-	switch {
-	case preflight.Denied():
-		return Check{Verdict: Bad, Seen: "a preflight is refused with the client's own requests", Todo: "leave preflights alone, or limit them by themselves: browsers send them without the key"}, nil
-	case !allowed(&preflight) && !allowed(&denied):
-		return Check{Verdict: Unknown, Seen: "it answers no other origin, " + origin + " at least"}, nil
-	case !allowed(&denied):
-		return Check{Verdict: Bad, Seen: "refusals have no Access-Control-Allow-Origin", Todo: "put the CORS fields on refusals, too: scripts see a network error else"}, nil
-	case !strings.Contains(exposes, "retry-after"):
-		return Check{Verdict: Warn, Seen: "scripts may read refusals, but not Retry-After", Todo: "send Access-Control-Expose-Headers: Retry-After, and the rate-limit fields"}, nil
-	}
-	return Check{Verdict: Good, Seen: "scripts may read refusals and Retry-After"}, nil
 }

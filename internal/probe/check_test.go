@@ -134,7 +134,7 @@ func TestChecks(t *testing.T) {
 		}, Warn, "on refusals only"},
 		{"remaining", "sound", func(*api) {}, Good, "it did"},
 		{"remaining", "too much", func(a *api) { a.lie = func(h http.Header, _ *comporta.Decision) { h.Set("RateLimit-Remaining", "5") } }, Bad, "the next was refused"},
-		{"boundary", "fixed window", func(*api) {}, Warn, "twice the limit"},
+		{"boundary", "fixed window", func(*api) {}, Warn, "yes: 19 passed within"},
 		{"denials", "they do not", func(*api) {}, Good, "they do not"},
 		{"retry-after", "sound", func(*api) {}, Good, "the next request passes"},
 		{"retry-after", "too short", func(a *api) { a.lie = func(h http.Header, _ *comporta.Decision) { set(h, "Retry-After", "1") } }, Bad, "refused after exactly that"},
@@ -147,7 +147,7 @@ func TestChecks(t *testing.T) {
 		{"reset", "sound", func(*api) {}, Good, "the next request passes"},
 		{"reset", "too short", func(a *api) { a.lie = func(h http.Header, _ *comporta.Decision) { h.Set("RateLimit-Reset", "1") } }, Bad, "refused after exactly that"},
 		{"isolation", "sound", func(*api) {}, Good, "the second identity passes"},
-		{"isolation", "one for all", func(a *api) { a.identity = func(*http.Request) string { return "" } }, Bad, "refused once the first"},
+		{"isolation", "one for all", func(a *api) { a.identity = func(*http.Request) string { return "" } }, Bad, "refused (429) once the first"},
 		{"addresses", "sound", func(*api) {}, Good, "none does"},
 		{"addresses", "believed", func(a *api) { a.identity = byAddress }, Bad, "X-Forwarded-For (200)"},
 		{"addresses", "Forwarded believed", func(a *api) {
@@ -168,7 +168,7 @@ func TestChecks(t *testing.T) {
 				}
 				return 200
 			}
-		}, Good, "not limited, and not answered either"},
+		}, Good, "not limited, and not served either"},
 		{"keys", "made-up ones pass", func(*api) {}, Bad, "made-up key 1 (200)"},
 		{"keys", "refused", func(a *api) {
 			a.answer = func(req *http.Request) int {
@@ -195,7 +195,11 @@ func TestChecks(t *testing.T) {
 				}
 			}
 		}, Bad, "no Access-Control-Allow-Origin"},
-		{"cors", "preflights count", func(a *api) { a.identity = func(*http.Request) string { return "" } }, Bad, "a preflight is refused"},
+		{"cors", "preflights count", func(a *api) {
+			a.identity = func(*http.Request) string { return "" }
+			a.cors = func(h http.Header, _ bool) { h.Set("Access-Control-Allow-Origin", "*") }
+		}, Bad, "a preflight is refused"},
+		{"cors", "not for scripts", func(*api) {}, Unknown, "it serves no scripts"},
 		{"concurrency", "sound", func(*api) {}, Good, "10 passed, of a budget of 10"},
 		{"concurrency", "a race", func(a *api) {
 			n := 0

@@ -10,7 +10,7 @@ import (
 
 // denied is the first refusal that was met; nil where there was none.
 func (p *prober) denied() *Shot {
-	for _, s := range p.session.Shots() {
+	for _, s := range p.shots() {
 		if s.Denied() {
 			return &s
 		}
@@ -72,7 +72,7 @@ func orNone(text string) string {
 func (p *prober) headers() (Check, error) {
 	var dialects []string
 	on := map[string]bool{} // those on answers that were admitted
-	for _, s := range p.session.Shots() {
+	for _, s := range p.shots() {
 		for _, h := range s.Hints {
 			if !slices.Contains(dialects, h.Dialect) {
 				dialects = append(dialects, h.Dialect)
@@ -99,7 +99,7 @@ func (p *prober) headers() (Check, error) {
 func (p *prober) remaining() (Check, error) {
 	told, lies := 0, []string{}
 	var before *Shot
-	shots := p.session.Shots()
+	shots := p.shots()
 	for i := range shots {
 		s := &shots[i]
 		if before != nil && plain(s.Request) && !s.Sent.Before(before.Received) && alone(shots, i) {
@@ -181,7 +181,7 @@ func (p *prober) retryAfter() (Check, error) { return p.waitAs("Retry-After", to
 func (p *prober) reset() (Check, error) { return p.waitAs("Reset", resetOf) }
 
 func (p *prober) waitAs(name string, of func(*Shot) (time.Duration, bool)) (Check, error) {
-	s, err := p.exhaust()
+	s, err := p.exhaust(nil)
 	if err != nil {
 		return Check{}, err
 	}
@@ -203,7 +203,7 @@ func (p *prober) waitAs(name string, of func(*Shot) (time.Duration, bool)) (Chec
 	if wait < 2*time.Second {
 		return Check{Verdict: Good, Seen: seen}, nil
 	}
-	if s, err = p.exhaust(); err != nil {
+	if s, err = p.exhaust(nil); err != nil {
 		return Check{}, err
 	}
 	if wait, ok = of(&s); !ok || wait < 2*time.Second {

@@ -2,44 +2,11 @@ package probe
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/comporta/comporta"
 )
-
-// boundary looks for the window in which most passed, of all that was sent.
-func (p *prober) boundary() (Check, error) {
-	f := p.report.Finding
-	var at []time.Time
-	for _, s := range p.session.Shots() {
-		if s.Admitted() && plain(s.Request) {
-			at = append(at, s.Received)
-		}
-	}
-	slices.SortFunc(at, time.Time.Compare)
-	window := time.Duration(f.Window.Value * float64(time.Second))
-	most, first := 0, 0
-	for i := range at {
-		for at[i].Sub(at[first]) >= window {
-			first++
-		}
-		most = max(most, i-first+1)
-	}
-	units := f.Units.Value
-	seen := fmt.Sprintf("at most %d passed within %v, of a limit of %.0f", most, window.Round(10*time.Millisecond), units)
-	switch algorithm := f.Limit.Algorithm; {
-	case len(f.Algorithms) == 0 || f.Algorithms[0].Certainty < 0.5:
-		return Check{Verdict: Unknown, Seen: seen + "; it is not known how it decides"}, nil
-	case algorithm == comporta.FixedWindow:
-		return Check{Verdict: Warn, Seen: "yes: windows begin anew, so twice the limit passes around a boundary; " + seen,
-			Todo: "use a sliding window, or a bucket with a small burst, where that is too much"}, nil
-	case algorithm.Bucket():
-		return Check{Verdict: Good, Seen: fmt.Sprintf("no boundary: in any time, what it gives then and a burst of %.0f; %s", f.Burst.Value, seen)}, nil
-	}
-	return Check{Verdict: Good, Seen: "no: the window slides; " + seen}, nil
-}
 
 // plain says that a request is the user's own, as the first identity.
 func plain(r *Request) bool {
@@ -69,7 +36,7 @@ func (p *prober) isolation() (Check, error) {
 	if len(p.options.Target.Identities) < 2 {
 		return Check{Verdict: Unknown, Seen: "there is no second identity to ask as: give one with --second-identity"}, nil
 	}
-	if _, err := p.exhaust(); err != nil {
+	if _, err := p.exhaust(nil); err != nil {
 		return Check{}, err
 	}
 	s, err := p.session.Shoot(p.ctx, &Request{Identity: 1})
@@ -77,8 +44,8 @@ func (p *prober) isolation() (Check, error) {
 		return Check{}, err
 	}
 	if s.Denied() {
-		return Check{Verdict: Bad, Seen: "the second identity is refused once the first has used up its own",
-			Todo: "count each client apart: by key or user, and not by what they share, such as a proxy's address"}, nil
+		return Check{Verdict: Bad, Seen: fmt.Sprintf("the second identity is refused (%d) once the first has used up its own; both ask from one address here", s.Status),
+			Todo: "count each client apart: by key or user, and not by what they share, such as an address"}, nil
 	}
 	return Check{Verdict: Good, Seen: fmt.Sprintf("the second identity passes (%d) while the first is refused", s.Status)}, nil
 }

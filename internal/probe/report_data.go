@@ -13,9 +13,11 @@ import (
 type (
 	jsonReport struct {
 		URL      string      `json:"url"`
+		As       []string    `json:"as,omitempty"` // the identities, without what is secret
 		Began    time.Time   `json:"began"`
 		Seconds  float64     `json:"seconds"`
 		Requests int         `json:"requests"`
+		Most     jsonBudget  `json:"budget"`
 		Ended    string      `json:"ended,omitempty"`
 		Limited  bool        `json:"limited"`
 		Limit    string      `json:"limit,omitempty"`
@@ -27,16 +29,22 @@ type (
 		Checks   []jsonCheck `json:"checks"`
 		Failed   bool        `json:"failed"`
 	}
+	jsonBudget struct {
+		Requests int     `json:"requests"`
+		Seconds  float64 `json:"seconds"`
+	}
 	jsonWhich struct {
 		Algorithm string  `json:"algorithm"`
 		Certainty float64 `json:"certainty"`
 	}
 	jsonCheck struct {
-		Name    string  `json:"name"`
-		Asks    string  `json:"asks"`
-		Verdict Verdict `json:"verdict"`
-		Seen    string  `json:"seen"`
-		Todo    string  `json:"todo,omitempty"`
+		Name    string   `json:"name"`
+		Asks    string   `json:"asks"`
+		Verdict Verdict  `json:"verdict"`
+		Seen    string   `json:"seen"`
+		Details []string `json:"details,omitempty"`
+		Why     string   `json:"why,omitempty"`
+		Todo    string   `json:"todo,omitempty"`
 	}
 )
 
@@ -44,7 +52,7 @@ type (
 func (r *Report) WriteJSON(w io.Writer) error {
 	f := r.Finding
 	out := jsonReport{
-		URL: r.Target.shown(), Began: r.Began, Seconds: r.Took.Seconds(), Requests: r.Requests, Ended: r.Ended,
+		URL: r.Target.shown(), As: r.Target.as(), Began: r.Began, Seconds: r.Took.Seconds(), Requests: r.Requests, Most: jsonBudget{r.Budget.Requests, r.Budget.Time.Seconds()}, Ended: r.Ended,
 		Limited: f.Limited, Evidence: append([]string{}, f.Evidence...), Checks: []jsonCheck{}, Failed: r.Failed(),
 	}
 	if f.Limited {

@@ -41,7 +41,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		Picture: template.HTML(picture), Column: column.Round(time.Millisecond).String(), // our own numbers
 	}
 	if f.Limited {
-		d.Numbers = "Units a window: " + f.Units.String() + "; window: " + f.Window.String() + " s" + f.burst()
+		d.Numbers = f.numbers()
 		for _, c := range f.Algorithms {
 			d.Which = append(d.Which, pageWhich{c.Algorithm.String(), fmt.Sprintf("%.1f %%", 100*c.Certainty), int(math.Round(100 * c.Certainty))})
 		}

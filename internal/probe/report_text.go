@@ -21,93 +21,192 @@ var marks = map[Verdict]struct{ sign, color string }{
 	Good: {"ok", "32"}, Bad: {"BAD", "31"}, Warn: {"warn", "33"}, Unknown: {"?", "2"},
 }
 
+// A textReport is being written for people.
+type textReport struct {
+	strings.Builder
+	screen Screen
+}
+
 // WriteText writes the report for people.
 func (r *Report) WriteText(w io.Writer, s Screen) error {
-	var b strings.Builder
-	paint := func(color, text string) string {
-		if !s.Color || color == "" {
-			return text
-		}
-		return "\x1b[" + color + "m" + text + "\x1b[0m"
+	b := &textReport{screen: s}
+	fmt.Fprintf(b, "%s\n", b.paint("1", r.Target.shown()))
+	for i, as := range r.Target.as() {
+		fmt.Fprintf(b, "%s\n", b.paint("2", [...]string{"as ", "and, to compare, as "}[i]+as))
 	}
-	fmt.Fprintf(&b, "%s\n\n", paint("1", r.Target.shown()))
-	for _, line := range r.Finding.lines() {
-		writeWrapped(&b, line, "  ", s.Width)
+	sentence, rest := r.Finding.lines()
+	b.WriteString("\n")
+	b.wrap("", "", b.paint("1", sentence))
+	for _, line := range rest {
+		b.wrap("  ", "", line)
+	}
+	if len(r.Finding.Evidence) > 0 {
+		b.WriteString("\nWhy:\n")
+		for _, line := range r.Finding.Evidence {
+			b.wrap("  ", "- ", line)
+		}
 	}
 	if timeline := r.timeline(max(min(s.Width, 100)-4, 20)); timeline != "" {
 		b.WriteString("\n" + timeline)
 	}
 	b.WriteString("\n")
 	for _, c := range r.Checks {
-		m := marks[c.Verdict]
-		fmt.Fprintf(&b, "%s  %s\n", paint(m.color, fmt.Sprintf("%-4s", m.sign)), c.Asks)
-		writeWrapped(&b, c.Seen, "      ", s.Width)
-		if c.Todo != "" && c.Verdict != Unknown {
-			writeWrapped(&b, "→ "+c.Todo, "      ", s.Width)
+		if c.Verdict != Unknown {
+			b.check(c)
 		}
 	}
-	fmt.Fprintf(&b, "\n%d of at most %d requests, %v of at most %v", r.Requests, r.Budget.Requests, r.Took.Round(100*time.Millisecond), r.Budget.Time)
+	b.unknown(r.Checks)
+	fmt.Fprintf(b, "\n%d of at most %d requests, %v of at most %s", r.Requests, r.Budget.Requests, r.Took.Round(100*time.Millisecond), comporta.FormatDuration(r.Budget.Time))
 	if r.Ended != "" {
-		b.WriteString(paint("33", "; ended early: "+r.Ended))
+		b.WriteString(b.paint("33", "; ended early: "+r.Ended))
 	}
 	b.WriteString("\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func writeWrapped(b *strings.Builder, text, indent string, width int) {
-	line := indent
-	for word := range strings.FieldsSeq(text) {
-		if line != indent && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > max(width, 40) {
-			b.WriteString(line + "\n")
-			line = indent
+func (b *textReport) paint(color, text string) string {
+	if !b.screen.Color || color == "" {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// check writes one that was answered.
+func (b *textReport) check(c Check) {
+	const indent = "      "
+	m := marks[c.Verdict]
+	fmt.Fprintf(b, "%s  %s\n", b.paint(m.color, fmt.Sprintf("%-4s", m.sign)), c.Asks)
+	b.wrap(indent, "", c.Seen)
+	if c.Verdict == Good {
+		return
+	}
+	for _, line := range c.Details {
+		if !strings.HasSuffix(line, ": not used") {
+			b.wrap(indent, "- ", line)
 		}
-		if line != indent {
+	}
+	if c.Why != "" {
+		b.wrap(indent, "", "This matters: "+c.Why+".")
+	}
+	if c.Todo != "" {
+		b.wrap(indent, "→ ", c.Todo)
+	}
+}
+
+// unknown writes those that could not be answered, together where they share the
+// reason.
+func (b *textReport) unknown(checks []Check) {
+	const indent = "      "
+	by := map[string][]Check{}
+	for _, c := range checks {
+		if c.Verdict == Unknown {
+			by[c.Seen] = append(by[c.Seen], c)
+		}
+	}
+	for _, c := range checks {
+		same := by[c.Seen]
+		if c.Verdict != Unknown || len(same) == 0 {
+			continue
+		}
+		by[c.Seen] = nil
+		asks := c.Asks
+		if len(same) > 2 {
+			asks = fmt.Sprintf("%d questions could not be answered: ", len(same))
+			for i, o := range same {
+				if i > 0 {
+					asks += ", "
+				}
+				asks += o.Name
+			}
+			same = same[:1]
+		}
+		for _, o := range same {
+			if len(same) > 1 {
+				asks = o.Asks
+			}
+			b.wrap("", b.paint("2", "?     "), asks)
+			b.wrap(indent, "", o.Seen)
+			if o.Todo != "" {
+				b.wrap(indent, "→ ", o.Todo)
+			}
+		}
+	}
+}
+
+// wrap writes a text in lines no longer than the screen; first stands before the
+// first, and as much space before the others.
+func (b *textReport) wrap(indent, first, text string) {
+	width := max(b.screen.Width, 40)
+	space := indent + strings.Repeat(" ", shownWidth(first))
+	line, empty := indent+first, true
+	for word := range strings.FieldsSeq(text) {
+		if !empty && shownWidth(line)+1+shownWidth(word) > width {
+			b.WriteString(line + "\n")
+			line, empty = space, true
+		}
+		if !empty {
 			line += " "
 		}
-		line += word
+		line, empty = line+word, false
 	}
 	b.WriteString(line + "\n")
 }
 
+// shownWidth is how many columns a text takes: colours take none.
+func shownWidth(text string) (n int) {
+	for text != "" {
+		before, rest, colored := strings.Cut(text, "\x1b[")
+		n += utf8.RuneCountInString(before)
+		if !colored {
+			break
+		}
+		_, text, _ = strings.Cut(rest, "m")
+	}
+	return n
+}
+
 // Sentence is what the limit seems to be, in one line.
 func (f *Finding) Sentence() string {
-	if !f.Limited {
+	switch {
+	case !f.Limited && f.AtLeast == 0:
+		return "Nothing is known of a limit."
+	case !f.Limited && f.AtLeast == 1:
+		return "No limit was met by one request."
+	case !f.Limited:
 		return fmt.Sprintf("No limit was met: %d requests passed within %v.", f.AtLeast, f.Within.Round(time.Millisecond))
-	}
-	if len(f.Algorithms) == 0 {
+	case len(f.Algorithms) == 0:
 		return "There is a limit, and it is not known which."
 	}
 	first := f.Algorithms[0]
 	return fmt.Sprintf("It seems to be %s, a %s (%.0f %% sure).", f.Limit, first.Algorithm, 100*first.Certainty)
 }
 
-// lines are the finding, for people.
-func (f *Finding) lines() []string {
-	lines := []string{f.Sentence()}
-	if !f.Limited {
-		return append(lines, f.Evidence...)
+// lines are the finding, for people: a sentence, and what else there is.
+func (f *Finding) lines() (sentence string, rest []string) {
+	if !f.Limited || len(f.Algorithms) == 0 {
+		return f.Sentence(), nil
 	}
-	lines = append(lines, "Units a window: "+f.Units.String()+"; window: "+f.Window.String()+" s"+f.burst()+".")
-	if len(f.Algorithms) > 1 {
-		var others []string
-		for _, c := range f.Algorithms[1:] {
-			if c.Certainty >= 0.005 {
-				others = append(others, fmt.Sprintf("%s %.0f %%", c.Algorithm, 100*c.Certainty))
-			}
-		}
-		if len(others) > 0 {
-			lines = append(lines, "It might be: "+strings.Join(others, ", ")+".")
+	rest = append(rest, f.numbers())
+	var others []string
+	for _, c := range f.Algorithms[1:] {
+		if c.Certainty >= 0.005 {
+			others = append(others, fmt.Sprintf("%s %.0f %%", c.Algorithm, 100*c.Certainty))
 		}
 	}
-	return append(lines, f.Evidence...)
+	if len(others) > 0 {
+		rest = append(rest, "It might be: "+strings.Join(others, ", ")+".")
+	}
+	return f.Sentence(), rest
 }
 
-func (f *Finding) burst() string {
-	if !f.Limit.Algorithm.Bucket() {
-		return ""
+// numbers are the estimates, with their ranges.
+func (f *Finding) numbers() string {
+	text := "Units a window: " + f.Units.String() + "; window: " + f.Window.String() + " s"
+	if f.Limit.Algorithm.Bucket() {
+		text += "; burst: " + f.Burst.String()
 	}
-	return "; burst: " + f.Burst.String()
+	return text + "."
 }
 
 // String is the value, with its range where there is one.
@@ -118,58 +217,11 @@ func (e Estimate) String() string {
 	return fmt.Sprintf("%.4g (%.4g to %.4g)", e.Value, e.Low, e.High)
 }
 
-// timeline draws what passed and what was refused, over time.
-func (r *Report) timeline(width int) string {
-	passed, refused, took := r.columns(width)
-	if took == 0 {
-		return ""
-	}
-	most := 1
-	for i := range passed {
-		most = max(most, passed[i], refused[i])
-	}
-	const steps = " ▁▂▃▄▅▆▇█"
-	row := func(counts []int) string {
-		var b strings.Builder
-		for _, n := range counts {
-			step := 0
-			if n > 0 {
-				step = max(1, n*8/most)
-			}
-			b.WriteRune([]rune(steps)[step])
-		}
-		return strings.TrimRight(b.String(), " ")
-	}
-	return fmt.Sprintf("  passed, and below it refused, over %v\n  %s\n  %s\n  %s\n", took.Round(100*time.Millisecond), row(passed), strings.Repeat("─", width), row(refused))
-}
-
-// columns counts the shots in so many pieces of the time.
-func (r *Report) columns(n int) (passed, refused []int, took time.Duration) {
-	passed, refused = make([]int, n), make([]int, n)
-	if len(r.Shots) == 0 {
-		return passed, refused, 0
-	}
-	began := r.Shots[0].Sent
-	for _, s := range r.Shots {
-		took = max(took, s.Received.Sub(began))
-	}
-	for _, s := range r.Shots {
-		at := min(int(float64(s.Received.Sub(began))/float64(max(took, 1))*float64(n)), n-1)
-		switch {
-		case s.Denied():
-			refused[at]++
-		case s.Admitted():
-			passed[at]++
-		}
-	}
-	return passed, refused, took
-}
-
 // Plan says what a probe will do at most, before it does it.
 func Plan(o Options) string {
 	list := "what the limit is"
 	for _, c := range checks {
-		if !c.slow || !o.Quick {
+		if c.need == nothing || !o.Quick {
 			list += ", " + c.name
 		}
 	}

@@ -3,9 +3,11 @@ package probe
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +30,45 @@ type Target struct {
 	// Identities are the fields of the first identity and, where there is one, of the
 	// second.
 	Identities []http.Header
+}
+
+// credentials are words in the names of fields that say who asks.
+var credentials = []string{"auth", "key", "token", "secret", "session", "cookie", "user", "client", "account", "tenant", "consumer", "signature"}
+
+// Identify takes the fields of two requests apart: those that say who asks are
+// identities, the others go with every request. Where there is a second identity,
+// the names of its fields tell which; where not, what such fields are called does.
+func (t *Target) Identify(first, second http.Header) {
+	t.Header, t.Identities = http.Header{}, []http.Header{{}}
+	if len(second) > 0 {
+		t.Identities = append(t.Identities, second)
+	}
+	for name, values := range first {
+		_, ok := second[name]
+		if len(second) == 0 {
+			ok = slices.ContainsFunc(credentials, func(word string) bool { return strings.Contains(strings.ToLower(name), word) })
+		}
+		if ok {
+			t.Identities[0][name] = values
+		} else {
+			t.Header[name] = values
+		}
+	}
+}
+
+// as says with which fields each identity asks, without what is in them.
+func (t *Target) as() (identities []string) {
+	for _, h := range t.Identities {
+		if len(h) == 0 {
+			continue
+		}
+		var fields []string
+		for _, name := range slices.Sorted(maps.Keys(h)) {
+			fields = append(fields, name+": •••")
+		}
+		identities = append(identities, strings.Join(fields, ", "))
+	}
+	return identities
 }
 
 // shown is the URL as reports show it: a query may hold a key.

@@ -1,0 +1,171 @@
+package probe
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/comporta/comporta"
+)
+
+// boundary first looks for the window in which most passed, of all that was sent;
+// where something but a bucket limits, it then tries to get double the limit: it
+// spends what there is just before the instant at which a window would end, and
+// again just after it.
+func (p *prober) boundary() (Check, error) {
+	f := p.report.Finding
+	units := int(f.Units.Value)
+	seen := fmt.Sprintf("at most %d passed within %s, of a limit of %d", p.most(), seconds(f.Window.Value), units)
+	if !p.known() {
+		return Check{Verdict: Unknown, Seen: "the limit is not known well enough to tell"}, nil
+	}
+	if f.Limit.Algorithm.Bucket() {
+		return Check{Verdict: Good, Seen: fmt.Sprintf("no boundary: in any time, what it gives then and a burst of %.0f; %s", f.Burst.Value, seen)}, nil
+	}
+	if p.options.Quick {
+		return p.boundaryOf(seen), nil
+	}
+	passed, within, why, err := p.double()
+	switch {
+	case err != nil:
+		c := p.boundaryOf(seen + "; not tried: " + short(err))
+		return c, err
+	case why != "":
+		return p.boundaryOf(seen + "; not tried: " + why), nil
+	case passed > units+max(1, units/5):
+		c := Check{Verdict: Warn, Seen: fmt.Sprintf("yes: %d passed within %s around the end of a window, of a limit of %d in %s", passed, seconds(within), units, seconds(f.Window.Value)),
+			Todo: "use a sliding window, or a bucket with a small burst, where that is too much"}
+		if f.Limit.Algorithm != comporta.FixedWindow {
+			c.Seen += "; so it is no " + f.Limit.Algorithm.String() + ", but counts in windows that begin anew, perhaps with a client's first request"
+		}
+		return c, nil
+	}
+	return Check{Verdict: Good, Seen: fmt.Sprintf("no: %d passed within %s around the end of a window, of a limit of %d in %s", passed, seconds(within), units, seconds(f.Window.Value))}, nil
+}
+
+// boundaryOf is what is to be expected of the algorithm.
+func (p *prober) boundaryOf(seen string) Check {
+	if p.report.Finding.Limit.Algorithm == comporta.FixedWindow {
+		return Check{Verdict: Warn, Seen: "yes, as of any fixed window: what passes at its end and at the next one's beginning is twice the limit; " + seen,
+			Todo: "use a sliding window, or a bucket with a small burst, where that is too much"}
+	}
+	return Check{Verdict: Good, Seen: "no: the window slides; " + seen}
+}
+
+// most is the most of the user's own requests that passed within a window.
+func (p *prober) most() (most int) {
+	var at []time.Time
+	for _, s := range p.shots() {
+		if s.Admitted() && plain(s.Request) {
+			at = append(at, s.Received)
+		}
+	}
+	slices.SortFunc(at, time.Time.Compare)
+	window := time.Duration(p.report.Finding.Window.Low * float64(time.Second))
+	first := 0
+	for i := range at {
+		for at[i].Sub(at[first]) >= window {
+			first++
+		}
+		most = max(most, i-first+1)
+	}
+	return most
+}
+
+// double uses up the limit and polls for the instant at which something passes
+// again: there a window begins, whether it is the clock's or the client's own. Just
+// before it ends, the rest is spent, and just after, all that then passes.
+func (p *prober) double() (passed int, within float64, why string, err error) {
+	f := p.report.Finding
+	window, units := f.Window.Value, int(f.Units.High)
+	margin := 0.02*window + (f.Window.High-f.Window.Low)/2 + 3*p.trip()
+	switch {
+	case units > rushMost:
+		return 0, 0, fmt.Sprintf("it would take more than %d requests at once", rushMost), nil
+	case margin > 0.2*window:
+		return 0, 0, "the window is too short, or not known well enough", nil
+	case units < 3:
+		return 0, 0, "the limit is too small to tell", nil
+	}
+	if p.session.Left().Requests < 3*units {
+		return 0, 0, "", ErrRequests
+	}
+	if p.session.Left().Time.Seconds() < 3.5*window {
+		return 0, 0, "", ErrTime
+	}
+	if _, err = p.exhaust(nil); err != nil {
+		return 0, 0, "", err
+	}
+	begins, err := p.poll(window)
+	if err != nil {
+		return 0, 0, "", err
+	}
+	if begins.IsZero() {
+		return 0, 0, "nothing passed for more than a window", nil
+	}
+	at := func(offset float64) time.Duration {
+		return begins.Add(time.Duration((window + offset) * float64(time.Second))).Sub(now())
+	}
+	if err = p.session.Sleep(p.ctx, at(-margin)); err != nil {
+		return 0, 0, "", err
+	}
+	before, err := p.session.Volley(p.ctx, units+2, nil)
+	if err != nil {
+		return 0, 0, "", err
+	}
+	if err = p.session.Sleep(p.ctx, at(margin)); err != nil {
+		return 0, 0, "", err
+	}
+	after, err := p.session.Volley(p.ctx, units+2, nil)
+	if err != nil {
+		return 0, 0, "", err
+	}
+	first, _ := passedOf(before)
+	second, took := passedOf(after)
+	return first + second, 2*margin + took.Seconds(), "", nil
+}
+
+// poll sends one at a time until one passes, and is the instant of that; zero where
+// none did for more than a window. A shot each hundredth of the window tells the
+// instant well enough, and is no load.
+func (p *prober) poll(window float64) (time.Time, error) {
+	gap := time.Duration(max(0.01*window, 0.02) * float64(time.Second))
+	until := now().Add(time.Duration(1.1*window*float64(time.Second)) + 2*gap)
+	for now().Before(until) {
+		s, err := p.session.Shoot(p.ctx, nil)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if s.Admitted() {
+			return s.Sent.Add(s.Received.Sub(s.Sent) / 2), nil
+		}
+		if err := p.session.Sleep(p.ctx, gap); err != nil {
+			return time.Time{}, err
+		}
+	}
+	return time.Time{}, nil
+}
+
+// trip is how long most answers took, in seconds.
+func (p *prober) trip() float64 {
+	var took []float64
+	for _, s := range p.shots() {
+		if s.Status != 0 {
+			took = append(took, s.Received.Sub(s.Sent).Seconds())
+		}
+	}
+	if len(took) == 0 {
+		return 0
+	}
+	slices.Sort(took)
+	return took[len(took)*9/10]
+}
+
+// seconds writes a time as people would.
+func seconds(s float64) string {
+	if s < 1 {
+		return fmt.Sprintf("%.0f ms", 1000*s)
+	}
+	return fmt.Sprintf("%.4g s", math.Round(1000*s)/1000)
+}
