@@ -1,8 +1,8 @@
 package client
 
 import (
-	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,32 +28,50 @@ type Hint struct {
 const (
 	// What is past these is a mistake, or meant to harm.
 	maxHints  = 64
+	maxFields = 256
 	maxField  = 8 << 10
+	maxName   = 100
 	maxUnits  = 1e15
 	farthest  = 400 * 24 * time.Hour
 	firstDate = 1e9 // seconds: from here on, a number is an instant and no duration
 )
 
 // Hints are what a response says of limits, in any dialect: none where it is
-// malformed, absurd, from a cache (Age) or a redirect. received is when it came;
-// absolute times are taken relative to its Date. It never fails.
+// malformed, absurd, from a cache (Age) or a redirect. Where it contradicts itself
+// on a policy, the lesser count is believed. received is when it came; absolute
+// times are taken relative to its Date. It never fails, and gives at most 64.
 func Hints(resp *http.Response, received time.Time) []Hint {
 	f := fieldsOf(resp.Header)
 	if f == nil || resp.StatusCode >= 300 && resp.StatusCode < 400 || stale(resp.Header) {
 		return nil
 	}
 	date := dateOf(resp.Header, received)
-	var hints []Hint
+	var kept []Hint
 	for _, d := range dialects {
-		hints = append(hints, d(f, date)...)
-	}
-	kept := hints[:0]
-	for _, h := range hints {
-		if h.sane() && len(kept) < maxHints {
-			kept = append(kept, h)
+		for _, h := range d(f, date) {
+			if h.sane() {
+				kept = keep(kept, h)
+			}
 		}
 	}
 	return kept
+}
+
+// keep adds a hint to those of other policies.
+func keep(kept []Hint, h Hint) []Hint {
+	for i := range kept {
+		k := &kept[i]
+		if k.Policy == h.Policy && k.Partition == h.Partition && k.Unit == h.Unit && k.Dialect == h.Dialect {
+			if h.Remaining < k.Remaining {
+				*k = h
+			}
+			return kept
+		}
+	}
+	if len(kept) == maxHints {
+		return kept
+	}
+	return append(kept, h)
 }
 
 // dialects are the forms in which servers say what remains. Each reads its own
@@ -68,27 +86,54 @@ var dialects = []func(f fields, date time.Time) []Hint{
 // case, with their lines joined.
 type fields map[string]string
 
-func fieldsOf(h http.Header) (f fields) {
-	for name, lines := range h {
-		if !strings.Contains(name, "imit") && !strings.Contains(name, "IMIT") || len(name) > 100 {
-			continue
+// fieldsOf finds them under whatever spelling of their names; nil where there are
+// none, or more than anybody needs.
+func fieldsOf(h http.Header) fields {
+	var names []string
+	for name := range h {
+		if (strings.Contains(name, "imit") || strings.Contains(name, "IMIT")) && len(name) <= maxName {
+			if len(names) == maxFields {
+				return nil
+			}
+			names = append(names, name)
 		}
-		value := strings.Join(lines, ", ")
-		if len(value) > maxField {
-			continue
+	}
+	if names == nil {
+		return nil
+	}
+	slices.Sort(names) // the same name twice, spelled differently, is joined in one order
+	f := make(fields, len(names))
+	for _, name := range names {
+		lines, key := h[name], strings.ToLower(name)
+		if before, twice := f[key]; twice {
+			lines = append([]string{before}, lines...)
 		}
-		if f == nil {
-			f = fields{}
+		if value, ok := joined(lines); ok {
+			f[key] = value
+		} else {
+			delete(f, key)
 		}
-		f[strings.ToLower(name)] = strings.Trim(value, " \t")
 	}
 	return f
 }
 
-// stale says that a response is from a cache, and what it says was true earlier.
+// joined are a field's lines as one, unless that is too long.
+func joined(lines []string) (string, bool) {
+	length := 0
+	for _, line := range lines {
+		if length += len(line) + len(", "); length > maxField {
+			return "", false
+		}
+	}
+	return strings.Trim(strings.Join(lines, ", "), " \t"), true
+}
+
+// stale says that a response is from a cache, and what it says was true earlier. Of
+// several, the first counts; an Age that is none is ignored (RFC 9111, section 5.1).
 func stale(h http.Header) bool {
-	age := strings.TrimSpace(first(h, "Age"))
-	return age != "" && strings.Trim(age, "0") != ""
+	age, _, _ := strings.Cut(first(h, "Age"), ",")
+	age = strings.Trim(age, " \t")
+	return digits(age) && strings.Trim(age, "0") != ""
 }
 
 // sane says whether a hint says anything, and nothing absurd.
@@ -104,25 +149,25 @@ func (h *Hint) sane() bool {
 	return true
 }
 
-// seconds is a duration of so many, −1 where that is absurd.
-func seconds(n float64) time.Duration {
-	if !(n >= 0) || n > 2*farthest.Seconds() {
-		return 2 * farthest // not sane
-	}
-	return time.Duration(math.Ceil(n*1e6)) * time.Microsecond
-}
+// seconds is a duration of so many, 0 or more; not a sane one where they are absurd.
+func seconds(n int64) time.Duration { return number{whole: n}.of(time.Second) }
 
-// shopifyHints reads how full a shop's leaky bucket is: 32/40. It leaks two a
-// second unless the shop pays for more.
+// shopifyHints reads how full a shop's leaky bucket is: 32/40. Whatever the shop pays
+// for, a full one runs empty in 20 seconds: 40 by two a second, 400 by twenty. Reset
+// is when it will be empty, so that what remains, spread over it, settles at the
+// rate; once nothing remains, it is when there is room for one.
 func shopifyHints(f fields, _ time.Time) []Hint {
-	used, size, ok := strings.Cut(f["x-shopify-shop-api-call-limit"], "/")
-	u, ok1 := decimal(strings.TrimSpace(used))
-	s, ok2 := decimal(strings.TrimSpace(size))
-	if !ok || !ok1 || !ok2 || s > maxUnits || u > maxUnits || s < 1 {
+	const empties = 20 * time.Second
+	used, size, _ := strings.Cut(f["x-shopify-shop-api-call-limit"], "/")
+	u, ok1 := units(strings.Trim(used, " \t"))
+	s, ok2 := units(strings.Trim(size, " \t"))
+	if !ok1 || !ok2 || s < 1 || s > 1e6 {
 		return nil
 	}
-	return []Hint{{
-		Dialect: "x-shopify", Unit: "requests", Limit: int64(s), Remaining: int64(max(s-u, 0)),
-		Reset: time.Duration(max(u, 1)/2*1e6) * time.Microsecond, Window: time.Duration(s/2*1e6) * time.Microsecond,
-	}}
+	h := Hint{Dialect: "x-shopify", Unit: "requests", Limit: s, Remaining: max(s-u, 0), Window: empties}
+	h.Reset = micros(empties / time.Duration(s) * time.Duration(s-h.Remaining))
+	if h.Remaining == 0 {
+		h.Reset = micros(empties / time.Duration(s))
+	}
+	return []Hint{h}
 }

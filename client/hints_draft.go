@@ -17,42 +17,21 @@ func draftHints(f fields, _ time.Time) []Hint {
 }
 
 func draftHintsOf(f fields, name string) (hints []Hint) {
-	value := f[name]
+	value, policy := f[name], f[name+"-policy"]
 	if value == "" {
 		return nil
 	}
 	list, err := httpsfv.UnmarshalList([]string{value})
 	if err != nil || !named(list) {
-		return dictionaryHint(value, name)
+		return dictionaryHint(value, policy, name)
 	}
-	policies := policiesOf(f[name+"-policy"])
+	policies := policiesOf(policy)
 	for _, member := range list {
-		item, ok := member.(httpsfv.Item)
-		if !ok {
-			continue
-		}
 		h := Hint{Dialect: name, Unit: "requests", Limit: -1, Remaining: -1, Reset: -1, Window: -1}
-		if h.Policy, ok = nameOf(item); !ok {
+		if !h.readState(member.(httpsfv.Item)) {
 			continue
 		}
-		remaining, ok := integer(item.Params, "r")
-		reset, resetKey := int64(-1), "t"
-		if !ok {
-			remaining, ok = integer(item.Params, "a")
-			resetKey = "w"
-		}
-		if !ok || remaining < 0 {
-			continue
-		}
-		h.Remaining = remaining
-		if _, there := item.Params.Get(resetKey); there {
-			if reset, ok = integer(item.Params, resetKey); !ok || reset < 0 {
-				continue
-			}
-			h.Reset = seconds(float64(reset))
-		}
-		h.Partition = partitionOf(item.Params)
-		if p, ok := policies[h.Policy]; ok {
+		if p := find(policies, &h); p != nil {
 			h.Limit, h.Window, h.Unit = p.Limit, p.Window, p.Unit
 		}
 		hints = append(hints, h)
@@ -68,7 +47,7 @@ func named(list httpsfv.List) (says bool) {
 		if !ok {
 			return false
 		}
-		if _, ok := nameOf(item); !ok {
+		if _, ok := textOf(item.Value); !ok {
 			return false
 		}
 		_, r := item.Params.Get("r")
@@ -78,65 +57,112 @@ func named(list httpsfv.List) (says bool) {
 	return says
 }
 
-// nameOf is an item's name: a String, or the Token that some send for one.
-func nameOf(item httpsfv.Item) (string, bool) {
-	switch v := item.Value.(type) {
-	case string:
-		return v, true
-	case httpsfv.Token:
-		return string(v), true
+// readState reads a member of RateLimit; false where it is to be ignored. Where r
+// is said, a and w are of a server that speaks both forms, or no more than comments.
+func (h *Hint) readState(item httpsfv.Item) (ok bool) {
+	h.Policy, _ = textOf(item.Value)
+	r, a, t, w := parameterOf(item.Params, "r"), parameterOf(item.Params, "a"), parameterOf(item.Params, "t"), parameterOf(item.Params, "w")
+	if h.Partition, ok = partitionOf(item.Params); !ok {
+		return false
 	}
-	return "", false
+	switch {
+	case r.there && (!r.valid || t.there && !t.valid || a.valid && a.n != r.n):
+		return false
+	case r.there:
+		if !t.there && a.valid {
+			t = w
+		}
+		h.Remaining = r.n
+	case !a.valid || w.there && !w.valid:
+		return false
+	default:
+		h.Remaining, t = a.n, w
+	}
+	if t.valid {
+		h.Reset = seconds(t.n)
+	}
+	return true
 }
 
-// policiesOf reads RateLimit-Policy: what is known of a policy beside its state.
-func policiesOf(value string) map[string]Hint {
-	list, err := httpsfv.UnmarshalList([]string{value})
-	if value == "" || err != nil {
+// policiesOf reads RateLimit-Policy: what is known of a policy beside its state. A
+// malformed member is ignored, and no other.
+func policiesOf(value string) (policies []Hint) {
+	if value == "" {
 		return nil
 	}
-	policies := map[string]Hint{}
+	list, err := httpsfv.UnmarshalList([]string{value})
+	if err != nil {
+		return nil
+	}
 	for _, member := range list {
-		item, ok := member.(httpsfv.Item)
-		if !ok {
-			continue
+		p := Hint{Window: -1, Unit: "requests"}
+		if item, ok := member.(httpsfv.Item); ok && len(policies) < maxHints && p.readPolicy(item) {
+			policies = append(policies, p)
 		}
-		name, ok := nameOf(item)
-		q, ok2 := integer(item.Params, "q")
-		if !ok || !ok2 || q < 0 {
-			continue
-		}
-		p := Hint{Limit: q, Window: -1, Unit: "requests"}
-		if w, ok := integer(item.Params, "w"); ok && w > 0 {
-			p.Window = seconds(float64(w))
-		}
-		if unit, there := item.Params.Get("qu"); there {
-			text, ok := unit.(string)
-			if !ok {
-				continue
-			}
-			if text != "request" { // as the draft's own table of units has it
-				p.Unit = text
-			}
-		}
-		policies[name] = p
 	}
 	return policies
 }
 
-// dictionaryHint reads the form of −07.
-func dictionaryHint(value, name string) []Hint {
+// find is the policy of a hint: that of its name and partition, else the first of its
+// name; nil where there is none.
+func find(policies []Hint, h *Hint) (found *Hint) {
+	for i := range policies {
+		p := &policies[i]
+		switch {
+		case p.Policy != h.Policy:
+		case p.Partition == h.Partition:
+			return p
+		case found == nil:
+			found = p
+		}
+	}
+	return found
+}
+
+// readPolicy reads a member of RateLimit-Policy; false where it is to be ignored.
+func (h *Hint) readPolicy(item httpsfv.Item) (ok bool) {
+	if h.Policy, ok = textOf(item.Value); !ok {
+		return false
+	}
+	if h.Partition, ok = partitionOf(item.Params); !ok {
+		return false
+	}
+	q, w := parameterOf(item.Params, "q"), parameterOf(item.Params, "w")
+	if !q.valid || w.there && (!w.valid || w.n == 0) {
+		return false
+	}
+	h.Limit = q.n
+	if w.there {
+		h.Window = seconds(w.n)
+	}
+	if unit, there := item.Params.Get("qu"); there {
+		name, ok := textOf(unit)
+		if !ok {
+			return false
+		}
+		if name != "request" && name != "" { // "request" is in the draft's own table of units
+			h.Unit = name
+		}
+	}
+	return true
+}
+
+// dictionaryHint reads the form of −07, in which RateLimit-Policy is that of −06.
+func dictionaryHint(value, policy, name string) []Hint {
 	d, err := httpsfv.UnmarshalDictionary([]string{value})
 	if err != nil {
 		return nil
 	}
 	h := Hint{Dialect: name + "-dictionary", Unit: "requests", Limit: -1, Remaining: -1, Reset: -1, Window: -1}
-	for key, to := range map[string]func(int64){
-		"limit":     func(n int64) { h.Limit = n },
-		"remaining": func(n int64) { h.Remaining = n },
-		"reset":     func(n int64) { h.Reset = seconds(float64(n)) },
+	for _, said := range []struct {
+		key string
+		to  func(int64)
+	}{
+		{"limit", func(n int64) { h.Limit = n }},
+		{"remaining", func(n int64) { h.Remaining = n }},
+		{"reset", func(n int64) { h.Reset = seconds(n) }},
 	} {
-		member, there := d.Get(key)
+		member, there := d.Get(said.key)
 		if !there {
 			continue
 		}
@@ -145,23 +171,40 @@ func dictionaryHint(value, name string) []Hint {
 		if !ok || n < 0 {
 			return nil
 		}
-		to(n)
+		said.to(n)
+	}
+	if h.Limit >= 0 {
+		h.Window, _ = windowOf(h.Limit, policy)
 	}
 	return []Hint{h}
 }
 
-func integer(p *httpsfv.Params, key string) (int64, bool) {
-	v, ok := p.Get(key)
-	if !ok {
-		return 0, false
-	}
-	n, ok := v.(int64)
-	return n, ok
+// A parameter is one that ought to be an Integer, 0 or more.
+type parameter struct {
+	n            int64
+	there, valid bool
 }
 
-// partitionOf is the partition key as it is sent.
-func partitionOf(p *httpsfv.Params) string {
-	v, _ := p.Get("pk")
-	key, _ := v.([]byte)
-	return base64.StdEncoding.EncodeToString(key)
+func parameterOf(p *httpsfv.Params, key string) parameter {
+	v, there := p.Get(key)
+	n, ok := v.(int64)
+	return parameter{n, there, ok && n >= 0}
+}
+
+// textOf is a String, or the Token that some send for one.
+func textOf(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case httpsfv.Token:
+		return string(v), true
+	}
+	return "", false
+}
+
+// partitionOf is the partition key as it is sent; false where it is none.
+func partitionOf(p *httpsfv.Params) (string, bool) {
+	v, there := p.Get("pk")
+	key, ok := v.([]byte)
+	return base64.StdEncoding.EncodeToString(key), ok || !there
 }

@@ -39,41 +39,61 @@ var windows = map[string]time.Duration{
 // namedHints reads fields that say one thing each.
 func namedHints(f fields, date time.Time) (hints []Hint) {
 	for _, prefix := range prefixes {
-		groups := map[string]*group{}
-		for name, value := range f {
-			rest, ok := strings.CutPrefix(name, prefix)
-			if !ok {
-				continue
-			}
-			for _, s := range said {
-				if of, ok := without(rest, s.word); ok {
-					if groups[of] == nil {
-						groups[of] = &group{}
-					}
-					*s.of(groups[of]) = value
-					break
-				}
-			}
-		}
+		groups := groupsOf(f, prefix)
 		for _, of := range slices.Sorted(maps.Keys(groups)) {
-			g := groups[of]
-			g.policy = f[prefix+"policy"]
-			if h, ok := g.hint(date); ok {
+			if h, ok := groups[of].hint(date); ok {
 				h.Dialect = strings.TrimSuffix(prefix, "-")
-				h.Policy, h.Unit = of, "requests"
-				if w, ok := windows[of]; ok {
-					h.Window = w
-				} else if of != "" && of != "requests" {
-					h.Unit = of
-				}
-				if name := f[prefix+"bucket"] + f[prefix+"resource"]; of == "" && len(name) <= 100 {
-					h.Policy = name
-				}
+				h.nameAfter(of, f[prefix+"bucket"]+f[prefix+"resource"])
 				hints = append(hints, h)
 			}
 		}
 	}
 	return hints
+}
+
+// groupsOf are the groups of a prefix, by what their names have beside it and the
+// word for what they say: "", "requests", "minute".
+func groupsOf(f fields, prefix string) map[string]*group {
+	groups := map[string]*group{}
+	for name, value := range f {
+		rest, ok := strings.CutPrefix(name, prefix)
+		if !ok {
+			continue
+		}
+		for _, s := range said {
+			if of, ok := without(rest, s.word); ok {
+				if groups[of] == nil {
+					groups[of] = &group{policy: f[prefix+"policy"]}
+				}
+				*s.of(groups[of]) = value
+				break
+			}
+		}
+	}
+	return groups
+}
+
+// nameAfter gives a hint its name, unit and window from its fields' names, and from
+// the field that names what it is of (Discord's bucket, GitHub's resource). Kong has
+// the window in them, others the unit, and some both: tokens-minute, req-minute.
+func (h *Hint) nameAfter(of, resource string) {
+	h.Unit = "requests"
+	if of == "" {
+		if resource != "" && len(resource) <= maxName {
+			h.Policy = resource
+		}
+		return
+	}
+	h.Policy = of
+	unit := of
+	if cut := strings.LastIndexByte(of, '-'); windows[of[cut+1:]] > 0 {
+		h.Window, unit = windows[of[cut+1:]], of[:max(cut, 0)]
+	}
+	switch unit = strings.TrimSuffix(unit, "-per"); unit {
+	case "", "per", "requests", "request", "req":
+	default:
+		h.Unit = unit
+	}
 }
 
 // without is a name without a word at its beginning or its end.
@@ -90,10 +110,8 @@ func without(name, word string) (string, bool) {
 // hint reads a group; what is there must be well-formed.
 func (g *group) hint(date time.Time) (h Hint, ok bool) {
 	h = Hint{Limit: -1, Remaining: -1, Reset: -1, Window: -1}
-	if g.limit != "" {
-		if h.Limit, h.Window, ok = readLimit(g.limit, g.policy); !ok {
-			return h, false
-		}
+	if g.limit != "" && !h.readLimit(g.limit, g.policy) {
+		return h, false
 	}
 	switch {
 	case g.remaining != "":
@@ -113,7 +131,7 @@ func (g *group) hint(date time.Time) (h Hint, ok bool) {
 		if !ok {
 			return h, false
 		}
-		h.Reset = seconds(n)
+		h.Reset = n.of(time.Second)
 	case g.reset != "":
 		if h.Reset, ok = readReset(g.reset, date); !ok {
 			return h, false
@@ -122,70 +140,73 @@ func (g *group) hint(date time.Time) (h Hint, ok bool) {
 	return h, true
 }
 
-// units reads a count: whole, or what is left of it.
+// units reads a count: whole, or what is whole of it.
 func units(text string) (int64, bool) {
 	n, ok := decimal(text)
-	if !ok || n > maxUnits {
-		return 0, false
-	}
-	return int64(n), true
+	return n.whole, ok
 }
 
 // readLimit reads a limit with the policies that may stand behind it (10,
 // 10;w=1;name="per-ip", 1000;w=3600) or in a field of their own (100;w=60): the
-// window is that of the policy with this limit.
-func readLimit(text, policy string) (limit int64, window time.Duration, ok bool) {
+// window and the name are those of the policy with this limit.
+func (h *Hint) readLimit(text, policy string) (ok bool) {
 	head, _, _ := strings.Cut(text, ",")
 	head, _, _ = strings.Cut(head, ";")
-	if limit, ok = units(strings.TrimSpace(head)); !ok {
-		return 0, 0, false
+	if h.Limit, ok = units(strings.Trim(head, " \t")); !ok {
+		return false
 	}
-	for _, value := range []string{text, policy} {
-		list, err := httpsfv.UnmarshalList([]string{value})
-		if err != nil {
+	if h.Window, h.Policy = windowOf(h.Limit, text); h.Window < 0 {
+		h.Window, h.Policy = windowOf(h.Limit, policy)
+	}
+	return true
+}
+
+// windowOf is the window of the policy with a limit, and its name; −1 where there
+// is none.
+func windowOf(limit int64, policies string) (window time.Duration, name string) {
+	if !strings.Contains(policies, ";") {
+		return -1, ""
+	}
+	list, err := httpsfv.UnmarshalList([]string{policies})
+	if err != nil {
+		return -1, ""
+	}
+	for _, member := range list {
+		item, _ := member.(httpsfv.Item)
+		if q, ok := item.Value.(int64); !ok || q != limit {
 			continue
 		}
-		for _, member := range list {
-			item, _ := member.(httpsfv.Item)
-			if q, ok := item.Value.(int64); !ok || q != limit {
-				continue
-			}
-			for _, key := range []string{"w", "window"} { // as polli-00 spells it
-				if w, ok := integer(item.Params, key); ok && w > 0 {
-					return limit, seconds(float64(w)), true
+		for _, key := range []string{"w", "window"} { // as polli-00 spells it
+			if w := parameterOf(item.Params, key); w.valid && w.n > 0 {
+				v, _ := item.Params.Get("name")
+				if name, _ = textOf(v); len(name) > maxName {
+					name = ""
 				}
+				return seconds(w.n), name
 			}
 		}
 	}
-	return limit, -1, true
+	return -1, ""
 }
 
 // readReset reads a time until a reset: seconds, seconds or milliseconds since
 // 1970, a date, or a duration as Go prints it. A number that may be milliseconds
-// as well as seconds (some send 1000 for a second) is taken for seconds: too long
-// a time is the smaller mistake.
+// as well as seconds (Nuvemshop sends 1000 for a second) is taken for seconds: too
+// long a time is the smaller mistake.
 func readReset(text string, date time.Time) (time.Duration, bool) {
 	if n, ok := decimal(text); ok {
-		switch {
-		case n < firstDate:
-			return seconds(n), true
-		case n < 1e11:
-			return until(time.Unix(0, int64(n*1e9)), date), true
-		case n < 1e14:
-			return until(time.Unix(0, int64(n*1e6)), date), true
+		if n.whole < firstDate {
+			return n.of(time.Second), true
 		}
-		return 0, false
+		at, ok := n.instant()
+		return until(at, date), ok
 	}
 	if at, ok := parseDate(text, date); ok {
 		return until(at, date), true
 	}
-	d, ok := goDuration(text)
-	return d, ok
+	return goDuration(text)
 }
 
 // until is the time to an instant that was told, in whole microseconds; none
 // where it is past.
-func until(at, date time.Time) time.Duration {
-	d := min(max(at.Sub(date), 0), 2*farthest) // Sub saturates
-	return (d + time.Microsecond - 1).Truncate(time.Microsecond)
-}
+func until(at, date time.Time) time.Duration { return micros(max(at.Sub(date), 0)) }

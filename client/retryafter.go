@@ -1,13 +1,9 @@
 package client
 
 import (
-	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/comporta/comporta"
 )
 
 // RetryAfter is how long a response says to wait, by Retry-After or one of its
@@ -17,161 +13,102 @@ import (
 // Retry-After is understood as RFC 9110, section 10.2.3, has it, and in the
 // illegal forms that servers send: with a fraction (rounded up to whole seconds),
 // as an RFC 3339 date or one in UTC, as seconds or milliseconds since 1970. Where
-// there are several, the longest counts.
+// there are several, the longest counts. Where one of its kin tells the same second
+// more finely, that counts.
 func RetryAfter(resp *http.Response, received time.Time) (wait time.Duration, told bool) {
-	hear := func(d time.Duration, ok bool) {
-		if ok {
-			wait, told = max(wait, d), true
-		}
-	}
-	for _, line := range values(resp.Header, "Retry-After") {
-		date := dateOf(resp.Header, received)
-		d, ok := readRetryAfter(line, date)
-		if !ok && strings.Contains(line, ",") { // two lines that a proxy joined
-			for part := range strings.SplitSeq(line, ",") {
-				hear(readRetryAfter(part, date))
-			}
+	var coarse, fine longest
+	for _, k := range kin {
+		lines := values(resp.Header, k.field)
+		if len(lines) == 0 {
 			continue
 		}
-		hear(d, ok)
-	}
-	for _, k := range kin {
-		for _, line := range values(resp.Header, k.field) {
-			d, ok := k.read(strings.TrimSpace(line))
-			// A finer value of the same second replaces the coarser; else the longer counts.
-			if ok && told && k.finer && d <= wait && wait-d < time.Second {
-				wait = d
-				continue
-			}
-			hear(d, ok)
+		to, date := &coarse, dateOf(resp.Header, received)
+		if k.finer {
+			to = &fine
+		}
+		for _, line := range lines[:min(len(lines), maxHints)] {
+			to.hear(line, date, k.read)
 		}
 	}
-	return wait, told
+	if fine.told && coarse.wait-fine.wait < time.Second {
+		return fine.wait, true
+	}
+	return coarse.wait, coarse.told
 }
 
-// kin are the fields that say the same in other words.
+// kin are the fields that tell it.
 var kin = []struct {
 	field string
 	finer bool // than whole seconds
-	read  func(string) (time.Duration, bool)
+	read  reader
 }{
-	{"Retry-After-Ms", true, millis},      // OpenAI and what is generated like its libraries
-	{"X-Ms-Retry-After-Ms", true, millis}, // Azure
-	{"X-Retry-In", true, goDuration},      // Traefik
+	{"Retry-After", false, readRetryAfter},
+	{"X-Ratelimit-Retry-After", false, readRetryAfter}, // the name that some frameworks give it
+	{"Retry-After-Ms", true, readMillis},               // OpenAI and what is generated like its libraries
+	{"X-Ms-Retry-After-Ms", true, readMillis},          // Azure
+	{"X-Retry-In", true, readDuration},                 // Traefik
+}
+
+// A reader reads one value; date is the instant of the response.
+type reader func(text string, date time.Time) (time.Duration, bool)
+
+func readMillis(text string, _ time.Time) (time.Duration, bool) {
+	n, ok := decimal(text)
+	return n.of(time.Millisecond), ok
+}
+
+func readDuration(text string, _ time.Time) (time.Duration, bool) { return goDuration(text) }
+
+// longest is the longest wait that was told: each is a lower bound.
+type longest struct {
+	wait time.Duration
+	told bool
+}
+
+// hear reads a line, which may be several that a proxy joined. Dates have commas of
+// their own.
+func (l *longest) hear(line string, date time.Time, read reader) {
+	take := func(text string) bool {
+		wait, ok := read(strings.Trim(text, " \t"), date)
+		if ok {
+			l.wait, l.told = max(l.wait, wait), true
+		}
+		return ok
+	}
+	if take(line) {
+		return
+	}
+	parts := strings.SplitN(line, ",", maxHints)
+	for i := 0; i < len(parts); i++ {
+		if i+1 < len(parts) && take(parts[i]+","+parts[i+1]) {
+			i++
+			continue
+		}
+		take(parts[i])
+	}
 }
 
 // readRetryAfter reads one value.
 func readRetryAfter(text string, date time.Time) (time.Duration, bool) {
-	text = strings.Trim(text, " \t")
-	if text == "" {
-		return 0, false
-	}
 	if n, ok := decimal(text); ok {
-		return delay(math.Ceil(n), date), true
+		return delay(n, date), true
 	}
 	if at, ok := parseDate(text, date); ok {
-		return max(at.Sub(date), 0), true
+		return max(at.Sub(date), 0), true // Sub saturates, at Never
 	}
 	return 0, false
 }
 
-// delay is a number of seconds, unless it is an instant by mistake.
-func delay(seconds float64, date time.Time) time.Duration {
+// delay is a number of seconds, unless it is an instant by mistake: as such it would
+// lie between a day ago and a year ahead.
+func delay(n number, date time.Time) time.Duration {
 	const day = 24 * time.Hour
-	for _, unit := range []time.Duration{time.Second, time.Millisecond} {
-		if seconds < 1e9 || seconds > 1e14 {
-			break
-		}
-		at := time.Unix(0, 0).Add(time.Duration(min(seconds, float64(math.MaxInt64/int64(unit)/2))) * unit)
-		if d := at.Sub(date); d > -day && d < 366*day {
+	if at, ok := n.instant(); ok {
+		if d := at.Sub(date); d >= -day && d <= 366*day {
 			return max(d, 0)
 		}
 	}
-	return scaled(seconds, time.Second)
-}
-
-// scaled is n units, in whole microseconds, or Never where that is too long.
-func scaled(n float64, unit time.Duration) time.Duration {
-	if n >= math.Floor(float64(math.MaxInt64)/float64(unit)) {
-		return comporta.Never
-	}
-	return time.Duration(math.Ceil(n*float64(unit)/1e3)) * time.Microsecond
-}
-
-// decimal reads digits, with a fraction or without.
-func decimal(text string) (float64, bool) {
-	whole, fraction, dotted := strings.Cut(text, ".")
-	if !digits(whole) || dotted && !digits(fraction) {
-		return 0, false
-	}
-	n, err := strconv.ParseFloat(text, 64)
-	return n, err == nil || math.IsInf(n, 1) // any number of digits is a number
-}
-
-func digits(text string) bool {
-	for _, c := range []byte(text) {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return text != ""
-}
-
-func millis(text string) (time.Duration, bool) {
-	n, ok := decimal(text)
-	return scaled(n, time.Millisecond), ok
-}
-
-// goDuration reads what time.Duration prints, if it is not negative.
-func goDuration(text string) (time.Duration, bool) {
-	d, err := time.ParseDuration(text)
-	return d, err == nil && d >= 0 && !strings.HasPrefix(text, "+")
-}
-
-// dateOf is the instant of a response by the server's clock: its Date, else when
-// it was received.
-func dateOf(h http.Header, received time.Time) time.Time {
-	if date, err := http.ParseTime(strings.TrimSpace(first(h, "Date"))); err == nil {
-		return date
-	}
-	return received.Round(0)
-}
-
-// lenient are layouts of dates that are not HTTP's, and are sent for it.
-var lenient = []string{
-	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04:05Z0700",
-	"Mon, 2 Jan 2006 15:04:05 GMT", time.RFC1123, time.RFC1123Z, "Mon, 2 Jan 2006 15:04:05 MST",
-}
-
-// parseDate reads an HTTP-date, or what is sent for one.
-func parseDate(text string, date time.Time) (time.Time, bool) {
-	if len(text) > 64 {
-		return time.Time{}, false
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		// A year of two digits that seems to be more than 50 years ahead is the one in the
-		// past, and the other way round (RFC 9110, section 5.6.7).
-		if strings.Contains(text, "-") {
-			for at.Year() > date.Year()+50 {
-				at = at.AddDate(-100, 0, 0)
-			}
-			for at.Year() <= date.Year()-50 {
-				at = at.AddDate(100, 0, 0)
-			}
-		}
-		return at, true
-	}
-	for _, layout := range lenient {
-		at, err := time.Parse(layout, text)
-		if err != nil {
-			continue
-		}
-		if name, offset := at.Zone(); offset == 0 && name != "UTC" && name != "GMT" && name != "" && name != "Z" {
-			return time.Time{}, false // a zone whose offset nobody knows
-		}
-		return at, true
-	}
-	return time.Time{}, false
+	return n.up().of(time.Second)
 }
 
 // values are a field's lines, under whatever spelling of its name.
@@ -192,4 +129,13 @@ func first(h http.Header, name string) string {
 		return v[0]
 	}
 	return ""
+}
+
+// goDuration reads what time.Duration prints, if it is not negative.
+func goDuration(text string) (time.Duration, bool) {
+	if len(text) > maxText || strings.HasPrefix(text, "+") {
+		return 0, false
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d >= 0
 }
