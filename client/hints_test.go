@@ -97,6 +97,9 @@ func TestHints(t *testing.T) {
 		{"Stripe tells in words alone", []string{"Stripe-Rate-Limited-Reason: global-rate", "Stripe-Should-Retry: true"}, nil},
 		{"unit and window in names", []string{"x-ratelimit-limit-tokens-minute: 60000", "x-ratelimit-remaining-tokens-minute: 5", "x-ratelimit-limit-req-minute: 30", "x-ratelimit-remaining-req-minute: 29"},
 			[]Hint{{"x-ratelimit", "req-minute", "", "requests", 30, 29, -1, 60 * s}, {"x-ratelimit", "tokens-minute", "", "tokens", 60000, 5, -1, 60 * s}}},
+		{"windows in other words", []string{"x-ratelimit-limit-per-minute: 30", "x-ratelimit-remaining-per-minute: 29", "x-ratelimit-remaining-tokens-per-day: 7"},
+			[]Hint{{"x-ratelimit", "per-minute", "", "requests", 30, 29, -1, 60 * s}, {"x-ratelimit", "tokens-per-day", "", "tokens", -1, 7, -1, 86400 * s}}},
+		{"a name too long", []string{"X-RateLimit-Remaining: 4", "X-RateLimit-Resource: " + strings.Repeat("x", 101)}, []Hint{{"x-ratelimit", "", "", "requests", -1, 4, -1, -1}}},
 		{"Shopify's bucket, full", []string{"X-Shopify-Shop-Api-Call-Limit: 400/400"}, []Hint{{"x-shopify", "", "", "requests", 400, 0, 50 * time.Millisecond, 20 * s}}},
 		{"Shopify's bucket, empty", []string{"X-Shopify-Shop-Api-Call-Limit: 0/40"}, []Hint{{"x-shopify", "", "", "requests", 40, 40, 0, 20 * s}}},
 		{"Shopify, none", []string{"X-Shopify-Shop-Api-Call-Limit: 40"}, nil},
@@ -205,7 +208,7 @@ func TestHintsAreBounded(t *testing.T) {
 	long := &http.Response{Header: http.Header{
 		"Ratelimit":             slices.Repeat([]string{`"a";r=1;t=1`}, 100_000),
 		"X-Ratelimit-Remaining": {"1"},
-		"X-Ratelimit-" + strings.Repeat("Limit", 999): {"1"},
+		"X-Ratelimit-Remaining-" + strings.Repeat("x", 999): {"1"},
 	}}
 	if got := Hints(long, received); len(got) != 1 || got[0].Dialect != "x-ratelimit" {
 		t.Error(got)
