@@ -93,7 +93,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p.ctx = within
-	p.watch = watch{options: &p.options, stop: cancel}
+	p.watch = watch{ctx: within, options: &p.options, stop: cancel}
 	p.tell(nil)
 	err := p.run()
 	r := p.report

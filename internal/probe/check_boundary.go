@@ -74,38 +74,46 @@ func (p *prober) most() (most int) {
 }
 
 // double uses up the limit and polls for the instant at which something passes
-// again: there a window begins, whether it is the clock's or the client's own. Just
-// before it ends, the rest is spent, and just after, all that then passes.
+// again, twice: where windows begin anew, by the clock or with a client's first
+// request, one window lies between. Just before the third one, what is left of the
+// second is spent, and just after its beginning all that then passes.
 func (p *prober) double() (passed int, within float64, why string, err error) {
 	f := p.report.Finding
-	window, units := f.Window.Value, int(f.Units.High)
-	margin := 0.02*window + (f.Window.High-f.Window.Low)/2 + 3*p.trip()
+	units := int(f.Units.High)
 	switch {
 	case units > rushMost:
 		return 0, 0, fmt.Sprintf("it would take more than %d requests at once", rushMost), nil
-	case margin > 0.2*window:
-		return 0, 0, "the window is too short, or not known well enough", nil
 	case units < 3:
 		return 0, 0, "the limit is too small to tell", nil
 	}
-	if p.session.Left().Requests < 3*units {
+	if p.session.Left().Requests < 4*units+2*polls {
 		return 0, 0, "", ErrRequests
 	}
-	if p.session.Left().Time.Seconds() < 3.5*window {
+	if p.session.Left().Time.Seconds() < 4.5*f.Window.High {
 		return 0, 0, "", ErrTime
 	}
-	if _, err = p.exhaust(nil); err != nil {
-		return 0, 0, "", err
+	var begins [2]time.Time
+	for i := range begins {
+		if _, err = p.exhaust(nil); err != nil {
+			return 0, 0, "", err
+		}
+		if begins[i], err = p.poll(f.Window.High); err != nil {
+			return 0, 0, "", err
+		}
+		if begins[i].IsZero() {
+			return 0, 0, "nothing passed for more than a window", nil
+		}
 	}
-	begins, err := p.poll(window)
-	if err != nil {
-		return 0, 0, "", err
-	}
-	if begins.IsZero() {
-		return 0, 0, "nothing passed for more than a window", nil
+	window := begins[1].Sub(begins[0]).Seconds()
+	margin := 3*f.Window.High/polls + 3*p.trip()
+	switch {
+	case window < 0.7*f.Window.Low:
+		return 0, 0, "something comes back before a window is over", nil
+	case margin > 0.2*window:
+		return 0, 0, "the window is too short", nil
 	}
 	at := func(offset float64) time.Duration {
-		return begins.Add(time.Duration((window + offset) * float64(time.Second))).Sub(now())
+		return begins[1].Add(time.Duration((window + offset) * float64(time.Second))).Sub(now())
 	}
 	if err = p.session.Sleep(p.ctx, at(-margin)); err != nil {
 		return 0, 0, "", err
@@ -126,12 +134,14 @@ func (p *prober) double() (passed int, within float64, why string, err error) {
 	return first + second, 2*margin + took.Seconds(), "", nil
 }
 
+// polls are how many a window takes: they tell an instant well enough, and are no load.
+const polls = 100
+
 // poll sends one at a time until one passes, and is the instant of that; zero where
 // none did for more than a window. A shot each hundredth of the window tells the
-// instant well enough, and is no load.
 func (p *prober) poll(window float64) (time.Time, error) {
-	gap := time.Duration(max(0.01*window, 0.02) * float64(time.Second))
-	until := now().Add(time.Duration(1.1*window*float64(time.Second)) + 2*gap)
+	gap := time.Duration(max(window/polls, 0.02) * float64(time.Second))
+	until := now().Add(time.Duration(1.2*window*float64(time.Second)) + 2*gap)
 	for now().Before(until) {
 		s, err := p.session.Shoot(p.ctx, nil)
 		if err != nil {

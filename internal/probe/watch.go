@@ -15,6 +15,7 @@ import (
 // turn from one status to another that nobody called a refusal, the probe ends,
 // since it would count refusals as admitted.
 type watch struct {
+	ctx     context.Context // of the probe
 	options *Options
 	stop    context.CancelCauseFunc
 
@@ -38,8 +39,8 @@ func (w *watch) see(s *Shot) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if s.Status == 0 {
-		if errors.Is(s.Err, context.Canceled) {
-			return // we called it back
+		if errors.Is(s.Err, context.Canceled) || w.ctx.Err() != nil {
+			return // it was called back
 		}
 		if w.lost++; w.err == nil {
 			w.err = s.Err
@@ -107,16 +108,10 @@ func (w *watch) check() Check {
 	return c
 }
 
-// counts are the statuses, the most frequent first.
+// counts are the statuses, and how often each came.
 func (w *watch) counts() string {
-	order := slices.SortedFunc(maps.Keys(w.statuses), func(a, b int) int {
-		if w.statuses[a] != w.statuses[b] {
-			return w.statuses[b] - w.statuses[a]
-		}
-		return a - b
-	})
 	var all []string
-	for _, status := range order {
+	for _, status := range slices.Sorted(maps.Keys(w.statuses)) {
 		all = append(all, fmt.Sprintf("%d (%d times)", status, w.statuses[status]))
 	}
 	if w.lost > 0 && len(all) > 0 {
