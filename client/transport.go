@@ -115,6 +115,7 @@ func (x *exchange) send(ctx context.Context, n int, expect bool) (*http.Response
 	ctx, cancel := context.WithCancel(ctx)
 	req := x.req.Clone(httptrace.WithClientTrace(ctx, x.transport.trace()))
 	req.Body, x.body = x.body, nil // the transport closes it
+	req.Trailer = x.req.Trailer    // values come while the body is read: they stay its own
 	if req.Header == nil {
 		req.Header = http.Header{}
 	}

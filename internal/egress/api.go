@@ -1,7 +1,6 @@
 package egress
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -53,7 +52,7 @@ func newAPI(c *config.EgressAPI, limit client.Outbound, carrier http.RoundTrippe
 		Rewrite:        a.rewrite,
 		Transport:      a.transport,
 		FlushInterval:  -1, // streams pass as they come
-		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorLog:       slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 		ModifyResponse: a.tell,
 		ErrorHandler:   a.fail,
 	}
@@ -105,6 +104,7 @@ func (a *api) rewrite(r *httputil.ProxyRequest) {
 	if _, said := r.Out.Header["User-Agent"]; !said {
 		r.Out.Header["User-Agent"] = nil // and not Go's
 	}
+	r.Out.Trailer = r.In.Trailer // what it holds is known at the body's end
 	for name, value := range a.set {
 		r.Out.Header.Set(name, value)
 	}
@@ -114,39 +114,20 @@ func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	ctx, cancel := context.WithTimeout(req.Context(), a.Timeout)
 	defer cancel()
 	req = req.WithContext(ctx)
+	if err := bound(w, req); err != nil {
+		a.log.Warn("bodies cannot be bounded in time", "error", err)
+	}
 	if err := keepBody(req, a.MaxBody); err != nil {
-		refuse(w, http.StatusBadRequest, "The body could not be read.", 0)
+		a.fail(w, req, err)
 		return
 	}
 	a.proxy.ServeHTTP(w, req)
 }
 
-// keepBody reads a body that is small enough, so that it can be sent again; others
-// stream.
-func keepBody(req *http.Request, most int64) error {
-	if req.Body == nil || req.Body == http.NoBody || req.ContentLength > most || req.Header.Get("Upgrade") != "" {
-		return nil
-	}
-	start, err := io.ReadAll(io.LimitReader(req.Body, most+1))
-	if err != nil {
-		return err
-	}
-	if int64(len(start)) > most {
-		req.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.MultiReader(bytes.NewReader(start), req.Body), req.Body}
-		return nil
-	}
-	req.ContentLength = int64(len(start))
-	req.TransferEncoding = nil
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(start)), nil }
-	req.Body, _ = req.GetBody()
-	return nil
-}
-
-// tell adds to a refusal why it was not tried again.
+// tell adds to a refusal why it was not tried again. The field is the gateway's: an
+// API does not write it.
 func (a *api) tell(resp *http.Response) error {
+	resp.Header.Del(reasonField)
 	if why := client.GaveUp(resp); why != nil {
 		resp.Header.Set(reasonField, string(why.Reason))
 	}
@@ -158,7 +139,6 @@ func (a *api) fail(w http.ResponseWriter, req *http.Request, err error) {
 	var why *client.RateLimitError
 	switch {
 	case errors.As(err, &why) && why.Err != nil:
-		a.log.Warn("the outbound limit cannot be asked", "error", why.Err)
 		w.Header().Set(reasonField, string(why.Reason))
 		refuse(w, http.StatusServiceUnavailable, "The limit of this API cannot be asked at the moment.", 0)
 	case errors.As(err, &why):
@@ -168,6 +148,10 @@ func (a *api) fail(w http.ResponseWriter, req *http.Request, err error) {
 		}
 		w.Header().Set(reasonField, string(why.Reason))
 		refuse(w, status, tellReason(why), why.RetryAfter)
+	case errors.Is(err, errSlowBody):
+		refuse(w, http.StatusRequestTimeout, "The request's body did not come in time.", 0)
+	case errors.Is(err, errBrokenBody):
+		refuse(w, http.StatusBadRequest, "The request's body is malformed, or ended before its end.", 0)
 	case errors.Is(err, context.DeadlineExceeded):
 		refuse(w, http.StatusGatewayTimeout, "The API did not answer in time.", 0)
 	case req.Context().Err() != nil:

@@ -10,7 +10,11 @@ import (
 // as they are sent: what is encoded stays so, and a path with . or .. in it, however
 // it is written, belongs to nobody.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if req.Method == http.MethodConnect || !strings.HasPrefix(req.URL.Path, "/") || climbs(req.URL) {
+	if req.Method == http.MethodConnect || req.Method == http.MethodTrace { // TRACE sends headers back, those with keys too
+		refuse(w, http.StatusMethodNotAllowed, "CONNECT and TRACE are not passed on.", 0)
+		return
+	}
+	if !strings.HasPrefix(req.URL.Path, "/") || climbs(req.URL) {
 		refuse(w, http.StatusBadRequest, "The path is none that can be passed on.", 0)
 		return
 	}
