@@ -193,8 +193,8 @@ func (r *egressReader) apiPath(n *node) string {
 		said = strings.TrimSuffix(said, "/")
 	}
 	switch {
-	case !strings.HasPrefix(said, "/") || path.Clean(said) != said || strings.ContainsAny(said, "?#%{}* "):
-		r.fault(n, fmt.Sprintf("path: %q is no path", said), "write it like /payments, without . and .. and as it is, not encoded")
+	case !strings.HasPrefix(said, "/") || path.Clean(said) != said || strings.ContainsAny(said, "?#%{}* ") || (&url.URL{Path: said}).EscapedPath() != said:
+		r.fault(n, fmt.Sprintf("path: %q is no path", said), "write it like /payments, without . and .., of characters that need no encoding")
 	case slices.ContainsFunc(r.egress.APIs, func(a *EgressAPI) bool { return a.Path == said }):
 		r.fault(n, fmt.Sprintf("two apis have the path %s", said), "give each a path of its own")
 	}
@@ -257,6 +257,10 @@ func (r *egressReader) setHeaders(n *node) (out []EgressHeader) {
 		h := EgressHeader{Name: textproto.CanonicalMIMEHeaderKey(e.key.text)}
 		if !isFieldName(e.key.text) || slices.Contains(framing, h.Name) {
 			r.fault(e.key, fmt.Sprintf("headers: %q cannot be set", e.key.text), "write the name of a field that does not frame the message, like Authorization")
+			continue
+		}
+		if slices.ContainsFunc(out, func(o EgressHeader) bool { return o.Name == h.Name }) {
+			r.fault(e.key, fmt.Sprintf("headers: %s is set twice", h.Name), "small and capital letters are the same there: remove one")
 			continue
 		}
 		if e.value.kind == mapping {

@@ -37,7 +37,12 @@ func (c *egressCmd) Run(ctx context.Context, std *streams) error {
 		for _, w := range cfg.Warnings {
 			fmt.Fprintln(std.Err, w)
 		}
-		return nil
+		var unread []error
+		for _, a := range cfg.APIs {
+			_, err := egress.Headers(a)
+			unread = append(unread, err)
+		}
+		return errors.Join(unread...)
 	}
 	log := slog.New((&serveCmd{Log: c.Log}).logHandler(std.Err))
 	counts, err := openBackend(cfg.Store, log)

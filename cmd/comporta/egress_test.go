@@ -67,10 +67,11 @@ func TestEgressSharesAQuota(t *testing.T) {
 
 func TestEgressCheck(t *testing.T) {
 	dir := t.TempDir()
-	good, bad := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "bad.yaml")
+	good, bad, keyless := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "bad.yaml"), filepath.Join(dir, "keyless.yaml")
 	for file, text := range map[string]string{
-		good: `apis: [{name: pay, path: /pay, upstream: "https://api.example.com"}]`,
-		bad:  `apis: [{name: pay, path: /pay, upstream: "https://api.example.com", limits: 5/s}]`,
+		good:    `apis: [{name: pay, path: /pay, upstream: "https://api.example.com"}]`,
+		bad:     `apis: [{name: pay, path: /pay, upstream: "https://api.example.com", limits: 5/s}]`,
+		keyless: `apis: [{name: pay, path: /pay, upstream: "https://api.example.com", headers: {Authorization: {file: no.key}}}]`,
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -84,6 +85,7 @@ func TestEgressCheck(t *testing.T) {
 	}{
 		{good, exitOK, "max_waiters    1000", ""},
 		{bad, exitFailed, "", "bad.yaml:1:69: unknown word \"limits\""},
+		{keyless, exitFailed, "from ", "api pay, header Authorization: open "},
 		{filepath.Join(dir, "none.yaml"), exitFailed, "", "cannot read"},
 	} {
 		var out, errs strings.Builder

@@ -32,17 +32,11 @@ type api struct {
 const maxSecret = 16 << 10
 
 func newAPI(c *config.EgressAPI, limit client.Outbound, carrier http.RoundTripper, log *slog.Logger) (*api, error) {
-	a := &api{EgressAPI: c, set: map[string]string{}, log: log.With("api", c.Name)}
-	for _, h := range c.Set {
-		value := h.Value
-		if h.File != "" {
-			var err error
-			if value, err = readSecret(h.File); err != nil {
-				return nil, fmt.Errorf("api %s, header %s: %w", c.Name, h.Name, err)
-			}
-		}
-		a.set[h.Name] = value
+	set, err := Headers(c)
+	if err != nil {
+		return nil, err
 	}
+	a := &api{EgressAPI: c, set: set, log: log.With("api", c.Name)}
 	o := c.Client
 	o.Transport, o.Limit = carrier, limit
 	o.Partition = a.partition
@@ -57,6 +51,24 @@ func newAPI(c *config.EgressAPI, limit client.Outbound, carrier http.RoundTrippe
 		ErrorHandler:   a.fail,
 	}
 	return a, nil
+}
+
+// Headers are the fields that are set on every request to an API, those from files
+// read. No error repeats a value.
+func Headers(c *config.EgressAPI) (map[string]string, error) {
+	set := map[string]string{}
+	var errs []error
+	for _, h := range c.Set {
+		value := h.Value
+		if h.File != "" {
+			var err error
+			if value, err = readSecret(h.File); err != nil {
+				errs = append(errs, fmt.Errorf("api %s, header %s: %w", c.Name, h.Name, err))
+			}
+		}
+		set[h.Name] = value
+	}
+	return set, errors.Join(errs...)
 }
 
 // readSecret reads a value from a file of its own. No error repeats it.
