@@ -34,14 +34,22 @@ func (p *prober) boundary() (Check, error) {
 	case why != "":
 		return p.boundaryOf(seen + "; not tried: " + why), nil
 	case passed > units+max(1, units/5):
-		c := Check{Verdict: Warn, Seen: fmt.Sprintf("yes: %d passed within %s around the end of a window, of a limit of %d in %s", passed, seconds(within), units, seconds(f.Window.Value)),
-			Todo: "use a sliding window, or a bucket with a small burst, where that is too much"}
 		if f.Limit.Algorithm != comporta.FixedWindow {
-			c.Seen += "; so it is no " + f.Limit.Algorithm.String() + ", but counts in windows that begin anew, perhaps with a client's first request"
+			f.beginsAnew(passed, within)
 		}
-		return c, nil
+		return Check{Verdict: Warn, Seen: fmt.Sprintf("yes: %d passed within %s around the end of a window, of a limit of %d in %s", passed, seconds(within), units, seconds(f.Window.Value)),
+			Todo: "use a sliding window, or a bucket with a small burst, where that is too much"}, nil
 	}
 	return Check{Verdict: Good, Seen: fmt.Sprintf("no: %d passed within %s around the end of a window, of a limit of %d in %s", passed, seconds(within), units, seconds(f.Window.Value))}, nil
+}
+
+// beginsAnew changes a finding that was refuted: what seemed to slide counts in windows,
+// though not in those of a clock.
+func (f *Finding) beginsAnew(passed int, within float64) {
+	f.tell("%d passed within %s around the end of a window: so it is no %s, but a fixed window, of which each begins with a client's first request after the last one", passed, seconds(within), f.Limit.Algorithm)
+	f.Algorithms = []Candidate{{comporta.FixedWindow, certain}}
+	f.Limit.Algorithm = comporta.FixedWindow
+	f.DenialsCount = Answer{Why: "a fixed window that is full stays so until it ends, whether denied requests count or not"}
 }
 
 // boundaryOf is what is to be expected of the algorithm.

@@ -135,7 +135,7 @@ func TestChecks(t *testing.T) {
 		{"remaining", "sound", func(*api) {}, Good, "it did"},
 		{"remaining", "too much", func(a *api) { a.lie = func(h http.Header, _ *comporta.Decision) { h.Set("RateLimit-Remaining", "5") } }, Bad, "the next was refused"},
 		{"boundary", "fixed window", func(*api) {}, Warn, "yes: 19 passed within"},
-		{"denials", "they do not", func(*api) {}, Good, "they do not"},
+		{"denials", "they do not", func(*api) {}, Good, "they do not: "},
 		{"retry-after", "sound", func(*api) {}, Good, "the next request passes"},
 		{"retry-after", "too short", func(a *api) { a.lie = func(h http.Header, _ *comporta.Decision) { set(h, "Retry-After", "1") } }, Bad, "refused after exactly that"},
 		{"retry-after", "too long", func(a *api) {

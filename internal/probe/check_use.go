@@ -21,12 +21,14 @@ func (p *prober) denials() (Check, error) {
 	case !d.Known:
 	case d.Yes:
 		c.Verdict = Warn
+		c.Seen = "they do: " + d.Why
 		c.Todo = "who retries too early stays locked out: charge admitted requests alone, unless that is meant"
 	default:
 		c.Verdict = Good
+		c.Seen = "they do not: " + d.Why
 	}
 	if d.Known {
-		c.Seen = fmt.Sprintf("%s (%.0f %% sure)", strings.TrimSuffix(d.Why, "."), 100*d.Certainty)
+		c.Seen = fmt.Sprintf("%s (%.0f %% sure)", strings.TrimSuffix(c.Seen, "."), 100*d.Certainty)
 	}
 	return c, nil
 }

@@ -49,7 +49,7 @@ func (r *Report) WriteText(w io.Writer, s Screen) error {
 	if timeline := r.timeline(max(min(s.Width, 100)-4, 20)); timeline != "" {
 		b.WriteString("\n" + timeline)
 	}
-	b.WriteString("\n")
+	b.WriteString("\n" + b.paint("1", r.summary()) + "\n\n")
 	for _, c := range r.Checks {
 		if c.Verdict != Unknown {
 			b.check(c)
@@ -63,6 +63,15 @@ func (r *Report) WriteText(w io.Writer, s Screen) error {
 	b.WriteString("\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// summary counts the verdicts.
+func (r *Report) summary() string {
+	counts := map[Verdict]int{}
+	for _, c := range r.Checks {
+		counts[c.Verdict]++
+	}
+	return fmt.Sprintf("Of %d questions %d are answered well, %d with a warning, %d badly, and %d not at all.", len(r.Checks), counts[Good], counts[Warn], counts[Bad], counts[Unknown])
 }
 
 func (b *textReport) paint(color, text string) string {
