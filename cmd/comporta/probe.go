@@ -25,9 +25,9 @@ type probeCmd struct {
 	URL            string        `arg:"" help:"What is asked for, again and again."`
 	Header         []string      `short:"H" sep:"none" placeholder:"NAME: VALUE" help:"A field that says who asks, like 'X-API-Key: k1'. It is in no report."`
 	SecondIdentity []string      `sep:"none" placeholder:"NAME: VALUE" help:"The same of another client, to see whether one is refused for the other."`
-	Method         string        `short:"X" default:"GET" placeholder:"METHOD" help:"The method (default: GET)."`
+	Method         string        `short:"X" placeholder:"METHOD" help:"The method (default: GET, or POST with -d)."`
 	Data           string        `short:"d" placeholder:"TEXT" help:"The body."`
-	Denied         int           `placeholder:"STATUS" help:"A status that means a refusal, beside 429, like 503."`
+	Denied         int           `placeholder:"STATUS" help:"A status that means a refusal, beside 429: nginx answers 503, and HAProxy 403, unless told otherwise."`
 	MaxRequests    int           `default:"5000" placeholder:"N" help:"Never send more (default: 5000)."`
 	MaxTime        time.Duration `default:"10m" placeholder:"TIME" help:"Never take longer (default: 10m)."`
 	Yes            bool          `short:"y" help:"Do not ask before sending to a host that is not this machine."`
@@ -45,7 +45,9 @@ type probeCmd struct {
 func (probeCmd) Help() string {
 	return `It uses up the limit of the first identity, several times, and compares what passes with what each algorithm would do. Then it asks whether headers tell the truth, whether another client is left alone, and whether there is a way past the limit. Probe your own APIs, or with their owner's consent: it says what it will send before it does, never sends more, and stops when the server fails.
 
-It ends with 0; with 1 where a contract (--expect, -c) is broken; with 2 where it was not used rightly or nobody said yes.`
+Fields of -H whose names --second-identity has too say who asks; without one, those do that are named like keys or tokens. The others go with every request.
+
+It ends with 0; with 1 where a contract (--expect, -c) is broken or could not be proved, or where the server gave no answers to judge by; with 2 where a flag is wrong or nobody said yes.`
 }
 
 // Run carries out the command.
@@ -67,15 +69,13 @@ func (c *probeCmd) Run(ctx context.Context, std *streams) error {
 	}
 	progress := newProgress(std.Err)
 	o.Progress = progress.tell
-	report, err := probe.Run(ctx, o)
+	report, interrupted := probe.Run(ctx, o)
 	progress.end()
-	if err != nil {
-		return err
-	}
 	if err := c.write(report, std); err != nil {
 		return err
 	}
-	if o.Expect != nil && !report.Kept() {
+	unanswered := report.Ended != "" && !report.Finding.Limited
+	if interrupted != nil || unanswered || o.Expect != nil && !report.Kept() {
 		return errReported
 	}
 	return nil
@@ -86,14 +86,28 @@ func (c *probeCmd) options() (o probe.Options, err error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return o, errors.New("write the URL like http://127.0.0.1:8080/search")
 	}
+	if u.User != nil {
+		return o, errors.New("the URL has a user in it: give -H 'Authorization: Basic …' instead")
+	}
+	if c.Denied != 0 && (c.Denied < 400 || c.Denied > 599) {
+		return o, errors.New("--denied: a status from 400 to 599")
+	}
+	method := c.Method
+	switch {
+	case method == "" && c.Data != "":
+		method = http.MethodPost
+	case method == "":
+		method = http.MethodGet
+	}
 	if c.MaxRequests < 1 || c.MaxTime <= 0 {
 		return o, errors.New("--max-requests and --max-time: more than nothing")
 	}
 	o = probe.Options{
-		Target: probe.Target{Method: c.Method, URL: c.URL, Body: c.Data, Denied: c.Denied},
+		Target: probe.Target{Method: method, URL: c.URL, Body: c.Data, Denied: c.Denied},
 		Budget: probe.Budget{Requests: c.MaxRequests, Time: c.MaxTime}, Quick: c.Quick,
 	}
-	for _, identity := range []struct {
+	var both [2]http.Header
+	for i, identity := range []struct {
 		flag  string
 		lines []string
 	}{{"-H", c.Header}, {"--second-identity", c.SecondIdentity}} {
@@ -105,10 +119,9 @@ func (c *probeCmd) options() (o probe.Options, err error) {
 			}
 			fields.Add(name, strings.TrimSpace(value))
 		}
-		if len(fields) > 0 || identity.flag == "-H" {
-			o.Target.Identities = append(o.Target.Identities, fields)
-		}
+		both[i] = fields
 	}
+	o.Target.Identify(both[0], both[1])
 	return o, nil
 }
 
