@@ -244,9 +244,12 @@ func (p *prober) methods() (Check, error) {
 	if err != nil {
 		return Check{}, err
 	}
-	if s.Denied() {
+	switch {
+	case s.Denied():
 		c.Seen += "; OPTIONS counts, too"
-	} else {
+	case s.Status >= 400:
+		c.Seen += fmt.Sprintf("; OPTIONS is not served (%d)", s.Status)
+	default:
 		c.Seen += fmt.Sprintf("; OPTIONS passes (%d), as preflights of browsers must", s.Status)
 	}
 	return c, nil

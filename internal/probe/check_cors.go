@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 )
@@ -59,7 +60,12 @@ func (p *prober) cors() (Check, error) {
 	case exposes != "*" && !strings.Contains(exposes, "retry-after"):
 		return Check{Verdict: Warn, Seen: "scripts may read refusals, but not Retry-After", Todo: "send Access-Control-Expose-Headers: Retry-After, and the rate-limit fields"}, nil
 	}
-	return Check{Verdict: Good, Seen: "scripts may read refusals and Retry-After, and preflights pass"}, nil
+	c := Check{Verdict: Good, Seen: "scripts may read refusals and Retry-After, and preflights pass"}
+	if !allows(&preflight) || preflight.Status >= 300 {
+		c.Verdict, c.Seen = Warn, fmt.Sprintf("scripts may read refusals and Retry-After, but a preflight is not answered as one (%d)", preflight.Status)
+		c.Todo = "answer OPTIONS with the CORS fields: browsers ask beforehand where a request has a key in a field of its own"
+	}
+	return c, nil
 }
 
 func allows(s *Shot) bool { return s.Header.Get("Access-Control-Allow-Origin") != "" }

@@ -148,6 +148,14 @@ func TestChecks(t *testing.T) {
 		{"reset", "too short", func(a *api) { a.lie = func(h http.Header, _ *comporta.Decision) { h.Set("RateLimit-Reset", "1") } }, Bad, "refused after exactly that"},
 		{"isolation", "sound", func(*api) {}, Good, "the second identity passes"},
 		{"isolation", "one for all", func(a *api) { a.identity = func(*http.Request) string { return "" } }, Bad, "refused (429) once the first"},
+		{"methods", "HEAD and OPTIONS are not known", func(a *api) { a.answer, a.open = knowsGet, byAnother }, Good, "HEAD (501); OPTIONS is not served (501)"},
+		{"cors", "no preflights", func(a *api) {
+			a.answer, a.open = knowsGet, byAnother
+			a.cors = func(h http.Header, _ bool) {
+				h.Set("Access-Control-Allow-Origin", "*")
+				h.Set("Access-Control-Expose-Headers", "*")
+			}
+		}, Warn, "a preflight is not answered as one (501)"},
 		{"addresses", "sound", func(*api) {}, Good, "none does"},
 		{"addresses", "believed", func(a *api) { a.identity = byAddress }, Bad, "X-Forwarded-For (200)"},
 		{"addresses", "Forwarded believed", func(a *api) {
@@ -220,6 +228,16 @@ func TestChecks(t *testing.T) {
 		})
 	}
 }
+
+// knowsGet and byAnother are an API that does not know any method but GET.
+func knowsGet(req *http.Request) int {
+	if byAnother(req) {
+		return http.StatusNotImplemented
+	}
+	return http.StatusOK
+}
+
+func byAnother(req *http.Request) bool { return req.Method != http.MethodGet }
 
 // set changes a field of a refusal.
 func set(h http.Header, name, value string) {

@@ -2,6 +2,8 @@ package probe
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +39,9 @@ func (p *prober) denials() (Check, error) {
 func (p *prober) isolation() (Check, error) {
 	if len(p.options.Target.Identities) < 2 {
 		return Check{Verdict: Unknown, Seen: "there is no second identity to ask as: give one with --second-identity"}, nil
+	}
+	if maps.EqualFunc(p.options.Target.Identities[0], p.options.Target.Identities[1], slices.Equal) {
+		return Check{Verdict: Unknown, Seen: "the second identity is the same as the first: give another one with --second-identity"}, nil
 	}
 	if _, err := p.exhaust(nil); err != nil {
 		return Check{}, err

@@ -164,5 +164,8 @@ func (s *httpSender) request(ctx context.Context, r *Request) (*http.Request, er
 		put(s.target.Identities[r.Identity])
 	}
 	put(r.Header)
+	if host := req.Header.Get("Host"); host != "" { // net/http sends no other
+		req.Host = host
+	}
 	return req, nil
 }

@@ -162,6 +162,8 @@ func (s *Session) keep(ctx context.Context, shot Shot, order int) error {
 	s.orders = append(s.orders, order)
 	var err error
 	switch {
+	case shot.Status == http.StatusNotImplemented && shot.Request.Method != "":
+		// No failure: it does not know a method that we varied.
 	case shot.Status >= 500 && !shot.Refused:
 		s.ended = ErrServer
 		err = ErrServer

@@ -21,6 +21,9 @@ func (r *Report) timeline(width int) string {
 		all[0] += passed[i]
 		all[1] += refused[i]
 	}
+	if all == [2]int{} {
+		return ""
+	}
 	row := func(counts []int, steps string) string {
 		signs := []rune(steps)
 		var b strings.Builder
@@ -56,6 +59,9 @@ func marksOf(width int, took time.Duration) string {
 	line := []rune(strings.Repeat(" ", width))
 	for i := range pieces + 1 {
 		text := []rune(fmt.Sprintf("%.3g s", took.Seconds()*float64(i)/pieces))
+		if took < 100*time.Millisecond {
+			text = []rune(fmt.Sprintf("%.3g ms", 1000*took.Seconds()*float64(i)/pieces))
+		}
 		at := min(max(0, i*width/pieces-len(text)/2), width-len(text))
 		copy(line[max(at, 0):], text)
 	}
