@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -53,11 +54,15 @@ It ends with 0; with 1 where a contract (--expect, -c) is broken or could not be
 // Run carries out the command.
 func (c *probeCmd) Run(ctx context.Context, std *streams) error {
 	o, err := c.options()
-	if err != nil {
-		return err
+	if err == nil {
+		o.Expect, err = c.contract(std)
 	}
-	if o.Expect, err = c.contract(std); err != nil {
+	switch {
+	case errors.Is(err, errReported): // of the policy file
 		return err
+	case err != nil:
+		fmt.Fprintf(std.Err, "comporta: %v\n", err)
+		return errUsage
 	}
 	messages := std.Out
 	if c.JSON == "-" {
@@ -74,7 +79,8 @@ func (c *probeCmd) Run(ctx context.Context, std *streams) error {
 	if err := c.write(report, std); err != nil {
 		return err
 	}
-	unanswered := report.Ended != "" && !report.Finding.Limited
+	f := report.Finding
+	unanswered := !f.Limited && (report.Ended != "" || f.AtLeast == 0)
 	if interrupted != nil || unanswered || o.Expect != nil && !report.Kept() {
 		return errReported
 	}
@@ -102,6 +108,17 @@ func (c *probeCmd) options() (o probe.Options, err error) {
 	if c.MaxRequests < 1 || c.MaxTime <= 0 {
 		return o, errors.New("--max-requests and --max-time: more than nothing")
 	}
+	if strings.Trim(strings.ToLower(method), "abcdefghijklmnopqrstuvwxyz-_") != "" {
+		return o, errors.New("--method: letters, like POST")
+	}
+	for _, file := range []string{c.HTML, c.JSON, c.JUnit} {
+		if file == "" || file == "-" {
+			continue
+		}
+		if in, err := os.Stat(filepath.Dir(file)); err != nil || !in.IsDir() { // better now than after ten minutes
+			return o, fmt.Errorf("cannot write %s: there is no folder %s", file, filepath.Dir(file))
+		}
+	}
 	o = probe.Options{
 		Target: probe.Target{Method: method, URL: c.URL, Body: c.Data, Denied: c.Denied},
 		Budget: probe.Budget{Requests: c.MaxRequests, Time: c.MaxTime}, Quick: c.Quick,
@@ -114,7 +131,8 @@ func (c *probeCmd) options() (o probe.Options, err error) {
 		fields := http.Header{}
 		for _, line := range identity.lines {
 			name, value, ok := strings.Cut(line, ":")
-			if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(name, " \t\"(),/;<=>?@[\\]{}") {
+			control := func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }
+			if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(name, " \t\"(),/;<=>?@[\\]{}") || strings.ContainsFunc(line, control) {
 				return o, fmt.Errorf("%s: write it like 'X-API-Key: k1'", identity.flag) // it is not repeated: it is a secret
 			}
 			fields.Add(name, strings.TrimSpace(value))
@@ -128,6 +146,10 @@ func (c *probeCmd) options() (o probe.Options, err error) {
 // contract is what the limit ought to be; nil where nothing was said.
 func (c *probeCmd) contract(std *streams) (*probe.Contract, error) {
 	switch {
+	case c.Algorithm != "" && c.Expect == "":
+		return nil, errors.New("--algorithm goes with --expect")
+	case c.LimitName != "" && c.Config == "":
+		return nil, errors.New("--limit-name goes with -c")
 	case c.Expect != "" && c.Config != "":
 		return nil, errors.New("give either --expect or -c")
 	case c.Expect != "":
@@ -218,29 +240,26 @@ func loopback(target string) bool {
 	return err == nil && len(addrs) > 0
 }
 
+// write writes the report wherever it was asked for: what fails in one place is in
+// the others.
 func (c *probeCmd) write(r *probe.Report, std *streams) error {
+	var errs []error
+	if c.JSON == "-" {
+		errs = append(errs, r.WriteJSON(std.Out))
+	} else {
+		screen := screenOf(std.Out)
+		fmt.Fprintln(std.Out)
+		errs = append(errs, r.WriteText(std.Out, probe.Screen{Width: screen.Width, Color: screen.Color}))
+	}
 	for _, file := range []struct {
 		name  string
 		write func(io.Writer) error
 	}{{c.HTML, r.WriteHTML}, {c.JUnit, r.WriteJUnit}, {c.JSON, r.WriteJSON}} {
-		switch file.name {
-		case "":
-		case "-":
-			if err := file.write(std.Out); err != nil {
-				return err
-			}
-		default:
-			if err := writeFile(file.name, file.write); err != nil {
-				return err
-			}
+		if file.name != "" && file.name != "-" {
+			errs = append(errs, writeFile(file.name, file.write))
 		}
 	}
-	if c.JSON == "-" {
-		return nil
-	}
-	screen := screenOf(std.Out)
-	fmt.Fprintln(std.Out)
-	return r.WriteText(std.Out, probe.Screen{Width: screen.Width, Color: screen.Color})
+	return errors.Join(errs...)
 }
 
 // A progress tells on a terminal what goes on, in one line that is written over.

@@ -204,10 +204,15 @@ func TestProbeSaysWhatIsWrong(t *testing.T) {
 		{"http://127.0.0.1:1/ --expect 1/s --algorithm guess", "--algorithm"},
 		{"http://127.0.0.1:1/ --expect 1/s -c " + policy, "either --expect or -c"},
 		{"http://127.0.0.1:1/ -c " + policy, "several limits: say which with --limit-name: requests, keys"},
+		{"http://127.0.0.1:1/ -X G,T", "--method: letters"},
+		{"http://127.0.0.1:1/ --algorithm fixed_window", "--algorithm goes with --expect"},
+		{"http://127.0.0.1:1/ --limit-name x", "--limit-name goes with -c"},
+		{"http://127.0.0.1:1/ --html /nowhere/r.html", "cannot write /nowhere/r.html: there is no folder /nowhere"},
+		{"http://127.0.0.1:1/ -H X-Key:hush\x00", "-H: write it like"},
 		{"http://127.0.0.1:1/ --limit-name x -c " + policy, "no limit with a window is named x"},
 	} {
 		code, out, errs := commandUnder(t.Context(), append([]string{"probe"}, strings.Fields(test.args)...)...)
-		if code != exitFailed || !strings.Contains(errs, test.want) || strings.Contains(out+errs, "hush") {
+		if code != exitUsage || !strings.Contains(errs, test.want) || strings.Contains(out+errs, "hush") {
 			t.Errorf("probe %s: code %d\n%s%s", test.args, code, out, errs)
 		}
 	}

@@ -49,7 +49,9 @@ func (r *Report) WriteText(w io.Writer, s Screen) error {
 	if timeline := r.timeline(max(min(s.Width, 100)-4, 20)); timeline != "" {
 		b.WriteString("\n" + timeline)
 	}
-	b.WriteString("\n" + b.paint("1", r.summary()) + "\n\n")
+	b.WriteString("\n")
+	b.wrap("", "", b.paint("1", r.summary()))
+	b.WriteString("\n")
 	for _, c := range r.Checks {
 		if c.Verdict != Unknown {
 			b.check(c)
@@ -228,11 +230,5 @@ func (e Estimate) String() string {
 
 // Plan says what a probe will do at most, before it does it.
 func Plan(o Options) string {
-	list := "what the limit is"
-	for _, c := range checks {
-		if c.need == nothing || !o.Quick {
-			list += ", " + c.name
-		}
-	}
-	return fmt.Sprintf("%s is sent at most %d requests, within %s, to find out: %s.", o.Target.shown(), o.Budget.Requests, comporta.FormatDuration(o.Budget.Time), list)
+	return fmt.Sprintf("%s is sent at most %d requests, within %s.", o.Target.shown(), o.Budget.Requests, comporta.FormatDuration(o.Budget.Time))
 }
