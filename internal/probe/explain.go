@@ -67,13 +67,17 @@ func (c *conclusion) denials(f *Finding) {
 func (c *conclusion) tellAll(f *Finding, l *learner, e *evidence, admitted, denied int) {
 	f.tell("%d requests were admitted and %d denied within %.1f s; a trip took %.0f ms, and up to %.0f ms more", admitted, denied, e.span(), e.trip*1e3, e.jitter*1e3)
 	window, units := ranges(c.best.fitting)
-	switch c.best.algorithm {
-	case comporta.FixedWindow:
+	switch {
+	case c.best.own && c.best.algorithm == comporta.FixedWindow:
+		f.tell("what was used came back all at once, %.4g to %.4g s after the first request that was admitted since the last time: each window begins with a client's request", window.Low, window.High)
+	case c.best.own:
+		f.tell("what was used in a period of %.4g to %.4g s, denied requests and all, came back evenly over the next; after an idle one a period begins with a request, as HAProxy counts", window.Low, window.High)
+	case c.best.algorithm == comporta.FixedWindow:
 		f.tell("what was used came back all at once, at boundaries %.4g to %.4g s apart, however it was used before", window.Low, window.High)
 		f.aligned(l, c)
-	case comporta.SlidingLog:
+	case c.best.algorithm == comporta.SlidingLog:
 		f.tell("each unit came back %.4g to %.4g s after it was used", window.Low, window.High)
-	case comporta.SlidingCounter:
+	case c.best.algorithm == comporta.SlidingCounter:
 		f.tell("nothing came back before a boundary, and from there on evenly over a window of %.4g to %.4g s", window.Low, window.High)
 	default:
 		f.tell("units came back one by one, %.4g to %.4g a second, from the moment of use on, up to %.0f to %.0f", 1/window.High, 1/window.Low, units.Low, units.High)
@@ -102,6 +106,12 @@ func (c *conclusion) tellAll(f *Finding, l *learner, e *evidence, admitted, deni
 }
 
 func (s *search) name() string {
+	if s.own && s.algorithm == comporta.FixedWindow {
+		return "a fixed_window that begins with a client's request"
+	}
+	if s.own {
+		return "a sliding_counter that charges denied requests without end"
+	}
 	if s.attempts {
 		return fmt.Sprintf("a %v that charges denied requests too", s.algorithm)
 	}

@@ -21,6 +21,8 @@ type ghost struct {
 	log       []entry
 	taken     float64 // sum of log from the head on
 	head      int
+	start     float64 // of a window that a request began, where one did
+	begun     bool
 }
 
 type entry struct{ at, units float64 }
@@ -42,6 +44,10 @@ func (g *ghost) clone() *ghost {
 
 // move brings it to an instant.
 func (g *ghost) move(at float64) {
+	if g.m.own {
+		g.moveOwn(at)
+		return
+	}
 	switch g.m.algorithm {
 	case comporta.SlidingLog:
 		for g.head < len(g.log) && g.log[g.head].at <= at-g.m.window {
@@ -72,6 +78,9 @@ func (g *ghost) seen(at, admitted, denied float64) {
 	if g.m.attempts {
 		charged += denied
 	}
+	if g.m.own && !g.begun && charged > 0 {
+		g.start, g.begun = at, true
+	}
 	switch g.m.algorithm {
 	case comporta.SlidingLog:
 		if charged > 0 {
@@ -81,7 +90,9 @@ func (g *ghost) seen(at, admitted, denied float64) {
 	case comporta.FixedWindow:
 		g.cur += admitted
 	case comporta.SlidingCounter:
-		g.cur = min(g.limit, g.cur+charged)
+		if g.cur += charged; !g.m.own {
+			g.cur = min(g.limit, g.cur)
+		}
 	default:
 		g.level += admitted
 		if g.m.attempts && denied > 0 {
@@ -101,6 +112,13 @@ func (g *ghost) room(at float64) float64 {
 	case comporta.FixedWindow:
 		used = g.cur
 	case comporta.SlidingCounter:
+		if g.m.own {
+			used = g.cur
+			if g.prev > 0 {
+				used += math.Floor(g.prev * (1 - (at-g.start)/g.m.window))
+			}
+			break
+		}
 		used = g.cur + g.prev*(1-(at-g.m.boundary-g.k*g.m.window)/g.m.window)
 	default:
 		used = g.level
@@ -119,6 +137,9 @@ func (g *ghost) take(at, n float64) float64 {
 func (g *ghost) next(at float64) float64 {
 	if g.room(at) >= 1 {
 		return at
+	}
+	if g.m.own {
+		return g.nextOwn()
 	}
 	switch w := g.m.window; g.m.algorithm {
 	case comporta.SlidingLog:
@@ -140,4 +161,30 @@ func (g *ghost) next(at float64) float64 {
 	default:
 		return at + (g.level+1-g.limit)*w
 	}
+}
+
+// moveOwn ends a window that requests began, and begins the period after one in which
+// there were some.
+func (g *ghost) moveOwn(at float64) {
+	over := (at - g.start) / g.m.window
+	switch {
+	case !g.begun || over < 1:
+	case g.m.algorithm == comporta.SlidingCounter && over < 2:
+		g.prev, g.cur = g.cur, 0
+		g.start += g.m.window
+	default:
+		g.prev, g.cur, g.begun = 0, 0, false
+	}
+}
+
+// nextOwn is when one would be admitted, of a window that is full.
+func (g *ghost) nextOwn() float64 {
+	w := g.m.window
+	if g.m.algorithm == comporta.FixedWindow {
+		return g.start + w
+	}
+	if free := g.limit - g.cur; free >= 1 && g.prev > 0 { // rounded down, what is left must be under free
+		return g.start + w - free*w/g.prev
+	}
+	return g.start + 2*w - min(1, g.limit/max(g.cur, 1))*w
 }

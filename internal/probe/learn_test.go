@@ -210,7 +210,7 @@ func TestBoundsHoldForTheTruth(t *testing.T) {
 
 // truth is the model that the server of a case is.
 func (c simCase) truth(begun time.Time) model {
-	m := model{variant: variant{c.limit.Algorithm, c.limit.Charge == comporta.Attempts}, window: c.limit.Window.Seconds()}
+	m := model{variant: variant{algorithm: c.limit.Algorithm, attempts: c.limit.Charge == comporta.Attempts}, window: c.limit.Window.Seconds()}
 	switch m.algorithm {
 	case comporta.LeakyBucket, comporta.TokenBucket:
 		m.algorithm = comporta.TokenBucket

@@ -194,7 +194,7 @@ func (e *evidence) weigh(r *round, beliefs []belief, from, blur float64) {
 			a, b := beliefs[i].ghost, beliefs[j].ghost
 			kind := 0
 			switch {
-			case a.m.algorithm != b.m.algorithm || a.m.attempts != b.m.attempts:
+			case a.m.variant != b.m.variant:
 			case math.Abs(a.m.window-b.m.window) < 0.01*a.m.window && a.limit == b.limit:
 				continue
 			default:

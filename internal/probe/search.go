@@ -13,18 +13,21 @@ import (
 type variant struct {
 	algorithm comporta.Algorithm
 	attempts  bool // denied requests are charged
+	own       bool // windows begin with requests, and not as a clock has it
 }
 
 // variants are all that are searched. A fixed window that charges attempts does not
 // differ from one that does not.
 var variants = []variant{
-	{comporta.FixedWindow, false},
-	{comporta.SlidingLog, false},
-	{comporta.SlidingLog, true},
-	{comporta.SlidingCounter, false},
-	{comporta.SlidingCounter, true},
-	{comporta.TokenBucket, false},
-	{comporta.TokenBucket, true},
+	{algorithm: comporta.FixedWindow},
+	{algorithm: comporta.FixedWindow, own: true},
+	{algorithm: comporta.SlidingLog},
+	{algorithm: comporta.SlidingLog, attempts: true},
+	{algorithm: comporta.SlidingCounter},
+	{algorithm: comporta.SlidingCounter, attempts: true},
+	{algorithm: comporta.SlidingCounter, attempts: true, own: true},
+	{algorithm: comporta.TokenBucket},
+	{algorithm: comporta.TokenBucket, attempts: true},
 }
 
 // A model is a variant with its numbers. Those that fit are consistent with all that
@@ -41,12 +44,16 @@ func (m *model) fits() bool { return m.strain <= slack }
 
 // try fills in room and strain.
 func (e *evidence) try(m *model) {
-	switch m.algorithm {
-	case comporta.FixedWindow:
+	switch {
+	case m.own && m.algorithm == comporta.FixedWindow:
+		m.room = e.ownWindow(m.window)
+	case m.own:
+		m.room = e.ownCounter(m.window)
+	case m.algorithm == comporta.FixedWindow:
 		m.room = e.fixedWindow(m.window, m.boundary)
-	case comporta.SlidingLog:
+	case m.algorithm == comporta.SlidingLog:
 		m.room = e.slidingLog(m.window, m.attempts)
-	case comporta.SlidingCounter:
+	case m.algorithm == comporta.SlidingCounter:
 		m.room = e.slidingCounter(m.window, m.boundary, m.attempts)
 	default:
 		var stray float64
@@ -96,6 +103,10 @@ func (e *evidence) search(v variant, seeds []model) search {
 		if m.variant == v {
 			tried = append(tried, e.tryInto(&s, m))
 		}
+	}
+	if v.own {
+		e.searchOwn(&s, tried, longest)
+		return s
 	}
 	switch v.algorithm {
 	case comporta.FixedWindow:
@@ -265,7 +276,7 @@ func (e *evidence) extend(s *search, way, longest float64) {
 		w := m.window * (1 + way*step)
 		best := model{strain: math.Inf(1)}
 		for i := -8; i <= 8; i++ {
-			if i != 0 && s.algorithm != comporta.SlidingCounter {
+			if i != 0 && (s.own || s.algorithm != comporta.SlidingCounter) {
 				continue // it has no boundary
 			}
 			n := e.tryInto(s, model{variant: s.variant, window: w, boundary: m.boundary + float64(i)*step*m.window/4})

@@ -28,6 +28,7 @@ type simServer struct {
 	failAt      int // this request and all later ones fail
 	asked       int
 	phase       uint64
+	decide      func(at time.Time) bool // in place of the root's step
 }
 
 type latency struct{ least, most time.Duration }
@@ -54,7 +55,12 @@ func (s *simServer) Send(ctx context.Context, _ *Request) Shot {
 	s.mu.Lock()
 	s.asked++
 	failed := s.failAt > 0 && s.asked >= s.failAt
-	d := s.key.take(comporta.InstantOf(time.Now()))
+	var d comporta.Taken
+	if s.decide != nil {
+		d.Allowed = s.decide(time.Now())
+	} else {
+		d = s.key.take(comporta.InstantOf(time.Now()))
+	}
 	s.mu.Unlock()
 	if d.Allowed {
 		back += d.Delay
