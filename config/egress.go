@@ -2,10 +2,8 @@ package config
 
 import (
 	"fmt"
-	"io"
 	"net/textproto"
 	"net/url"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -54,16 +52,17 @@ type EgressHeader struct{ Name, Value, File string }
 
 // LoadEgress reads an egress file; see [Load].
 func LoadEgress(file string) (*Egress, error) {
-	f, err := os.Open(file)
+	data, info, err := readFile(file)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	e, err := ParseEgress(file, data)
 	if err != nil {
 		return nil, err
 	}
-	return ParseEgress(file, data)
+	e.Store.warnPassword(info.Mode())
+	e.Warnings = e.Store.Warnings
+	return e, nil
 }
 
 var egressForm = form{
@@ -111,12 +110,7 @@ func (r *egressReader) file(top *node) {
 		}
 	}
 	if w, ok := words["metrics"]; ok {
-		if w.value.kind == text && w.value.text == "off" {
-			e.Metrics = ""
-		} else {
-			e.Metrics = r.hostPort(w.value, "metrics", e.Metrics)
-			r.warnMetrics(w.value, e.Metrics)
-		}
+		e.Metrics = r.metrics(w.value, e.Metrics)
 	}
 	if e.Listen == e.Metrics && !strings.HasSuffix(e.Listen, ":0") {
 		r.fault(top, "listen and metrics are the same address", "give metrics a port of its own")

@@ -72,6 +72,24 @@ func TestEgressFiles(t *testing.T) {
 	}
 }
 
+// A password that every user of the machine can read is warned of here, too.
+func TestEgressPassword(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "egress.yaml")
+	text := `{store: {redis: "redis://:hunter2@127.0.0.1"}, apis: [{name: a, path: /, upstream: "http://127.0.0.1:1"}]}`
+	for mode, want := range map[os.FileMode]int{0o600: 0, 0o644: 1} {
+		if err := os.WriteFile(file, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		e, err := LoadEgress(file)
+		if err != nil || len(e.Warnings) != want || want == 1 && e.Warnings[0].Code != "W-PASSWORD-OPEN" {
+			t.Error(mode, err, e.Warnings)
+		}
+	}
+}
+
 func FuzzEgress(f *testing.F) {
 	files, _ := filepath.Glob("testdata/egress/*.yaml")
 	for _, file := range files {

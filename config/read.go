@@ -30,12 +30,7 @@ func Load(file string) (*Config, error) { return Options{}.Load(file) }
 
 // Load is [Load] with options.
 func (o Options) Load(file string) (*Config, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, info, err := readFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -43,12 +38,23 @@ func (o Options) Load(file string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
 	c.warnPassword(info.Mode())
 	return c, nil
+}
+
+// readFile reads no more of a file than is found to be too much.
+func readFile(name string) ([]byte, os.FileInfo, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	return data, info, err
 }
 
 // Parse is Load of a file's text; name stands for it in problems, and files are

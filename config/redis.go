@@ -175,7 +175,7 @@ func (c *Config) warnPassword(mode fs.FileMode) {
 	if s == nil || mode.Perm()&0o004 == 0 || s.Address.Password == "" && s.Address.SentinelPassword == "" {
 		return
 	}
-	p := s.at.problem("this holds a password, and every user of this machine can read the policy file", "put the password in a password_file of its own, or run chmod 640 on the policy")
+	p := s.at.problem("this holds a password, and every user of this machine can read the file", "put the password in a password_file of its own, or run chmod 640 on this file")
 	p.Code = "W-PASSWORD-OPEN"
 	c.Warnings = append(c.Warnings, p)
 	Problems(c.Warnings).sort()

@@ -34,12 +34,7 @@ func (r *reader) server(n *node) {
 		s.Listen = r.hostPort(e.value, "listen", s.Listen)
 	}
 	if e, ok := words["metrics"]; ok {
-		if e.value.kind == text && e.value.text == "off" {
-			s.Metrics = ""
-		} else {
-			s.Metrics = r.hostPort(e.value, "metrics", s.Metrics)
-			r.warnMetrics(e.value, s.Metrics)
-		}
+		s.Metrics = r.metrics(e.value, s.Metrics)
 	}
 	if s.Listen == s.Metrics && !strings.HasSuffix(s.Listen, ":0") {
 		at := n
@@ -72,6 +67,16 @@ func (r *reader) server(n *node) {
 	if e, ok := words["max_body_bytes"]; ok {
 		s.MaxBodyBytes, _ = r.size(e.value, "max_body_bytes", maxSize)
 	}
+}
+
+// metrics reads where metrics are told; "" is nowhere.
+func (r *reader) metrics(n *node, otherwise string) string {
+	if n.kind == text && n.text == "off" {
+		return ""
+	}
+	at := r.hostPort(n, "metrics", otherwise)
+	r.warnMetrics(n, at)
+	return at
 }
 
 // hostPort reads an address to listen on; port 0 is any free one.

@@ -57,6 +57,9 @@ func (c *crowdCmd) crowd() (crowd sim.Crowd, err error) {
 			return crowd, fmt.Errorf("%s: %w", t.flag, err)
 		}
 	}
+	if c.Requests < 1 {
+		return crowd, fmt.Errorf("--requests: at least 1, not %d", c.Requests)
+	}
 	crowd.Clients, crowd.Requests, crowd.Seed = c.Clients, c.Requests, c.Seed
 	return crowd, nil
 }

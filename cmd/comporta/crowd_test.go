@@ -58,6 +58,7 @@ func TestCrowdErrorsSayWhichFlag(t *testing.T) {
 		"--jitter x":                  "--jitter",
 		"--start-within x":            "--start-within",
 		"--clients 0":                 "clients: from 1",
+		"--requests 0":                "--requests: at least 1",
 		"--requests 501":              "requests: at most",
 		"--jitter 1s":                 "jitter: at most the latency",
 		"--svg /no/such/directory/is": "no such file",

@@ -70,11 +70,13 @@ func (p *Party) ink() ink {
 
 // title is what they all want.
 func (r *CrowdReport) title() string {
-	each := "1 request"
-	if r.Crowd.Requests > 1 {
-		each = thousands(r.Crowd.Requests) + " requests"
+	count := func(n int, what string) string {
+		if n == 1 {
+			return "1 " + what
+		}
+		return thousands(n) + " " + what + "s"
 	}
-	return fmt.Sprintf("%s clients, %s each, against %s %s", thousands(r.Crowd.Clients), each, r.Crowd.Limit.Algorithm, r.Crowd.Limit)
+	return fmt.Sprintf("%s, %s each, against %s %s", count(r.Crowd.Clients, "client"), count(r.Crowd.Requests, "request"), r.Crowd.Limit.Algorithm, r.Crowd.Limit)
 }
 
 func (p *Party) perSuccess() string {
