@@ -99,7 +99,8 @@ func (p *prober) headers() (Check, error) {
 func (p *prober) remaining() (Check, error) {
 	told, lies := 0, []string{}
 	var before *Shot
-	shots := p.shots()
+	// By when they left: of a volley one may wait for its connection.
+	shots := slices.SortedStableFunc(slices.Values(p.shots()), func(a, b Shot) int { return a.Sent.Compare(b.Sent) })
 	for i := range shots {
 		s := &shots[i]
 		if before != nil && plain(s.Request) && !s.Sent.Before(before.Received) && alone(shots, i) {
