@@ -26,9 +26,10 @@ type evidence struct {
 	// (or a delay that the server makes). Half of it is taken to be the way there: a
 	// constant error in that moves all instants alike and changes nothing.
 	trip float64
-	// jitter is the longest excess over trip of answers that the server did not hold back.
-	jitter float64
-	lost   int // answers that never came
+	// jitter is how much longer answers usually take at most, and longest the most that
+	// one took: of those that the server did not hold back.
+	jitter, longest float64
+	lost            int // answers that never came
 	// there is how much of the jitter is on the way there.
 	there float64
 	// shift moves the grids of searches, so that two do not look at the same numbers.
@@ -92,15 +93,15 @@ func (e *evidence) group(f flight, begun time.Time) group {
 			g.denied++
 		default:
 			g.lost++
-			over = e.jitter
+			over = e.longest
 		}
 		at := s.Sent.Sub(begun).Seconds() + e.trip/2
-		g.over = max(g.over, min(max(over, 0), e.jitter))
+		g.over = max(g.over, min(max(over, 0), e.longest))
 		g.first = min(g.first, at)
-		g.last = max(g.last, at+min(max(over, 0), e.jitter))
+		g.last = max(g.last, at+min(max(over, 0), e.longest))
 	}
 	if f.pending > 0 {
-		g.last = max(g.last, sent+e.jitter)
+		g.last = max(g.last, sent+e.longest)
 		if e.holds { // what is denied comes back at once
 			g.admitted += f.pending
 		} else {
@@ -113,8 +114,8 @@ func (e *evidence) group(f flight, begun time.Time) group {
 // measure finds how much the way varies, and whether the server holds back what it
 // admits: then only what it denies tells of the way.
 func (e *evidence) measure(flights []flight) {
-	var free, held float64 // the longest of what was denied, and of what was admitted
-	denied, sent, pending := 0, 0, 0
+	var free, held []float64 // how late what was denied came, and what was admitted
+	sent, pending := 0, 0
 	for _, f := range flights {
 		sent += len(f.shots) + f.pending
 		pending += f.pending
@@ -122,17 +123,34 @@ func (e *evidence) measure(flights []flight) {
 			over := f.shots[i].Received.Sub(f.shots[i].Sent).Seconds() - e.trip
 			switch {
 			case f.shots[i].Denied():
-				denied++
-				free = max(free, over)
+				free = append(free, over)
 			case f.shots[i].Admitted():
-				held = max(held, over)
+				held = append(held, over)
 			}
 		}
 	}
-	e.jitter = max(free, held)
-	if denied > 0 && pending > max(1, sent/10) || denied > 4 && held > 1.5*free+0.03 {
-		e.holds, e.jitter = true, free
+	slices.Sort(free)
+	slices.Sort(held)
+	all := free
+	if len(free) > 0 && pending > max(1, sent/10) || len(free) > 4 && longest(held) > 1.5*longest(free)+0.03 {
+		e.holds = true
+	} else {
+		all = append(slices.Clone(free), held...)
+		slices.Sort(all)
 	}
+	e.longest = longest(all)
+	e.jitter = e.longest
+	if n := len(all); n >= 20 { // a few that took far longer do not count
+		e.jitter = min(e.longest, 1.25*all[n*95/100])
+	}
+}
+
+// longest is the last of what is sorted.
+func longest(sorted []float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[len(sorted)-1]
 }
 
 // span is the time from the first to the last that was seen.

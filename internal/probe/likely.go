@@ -44,7 +44,7 @@ func (e *evidence) tighten(s *search) (models []model, tight float64) {
 func (e *evidence) arrival(g *group) (first, last float64) {
 	shots := float64(g.admitted + g.denied + g.lost)
 	if shots == 1 && e.jitter > 0 && g.lost == 0 {
-		at := g.sent + g.over*e.there/e.jitter
+		at := g.sent + min(g.over, e.jitter)*e.there/e.jitter
 		return at, at
 	}
 	return g.sent + e.there/(shots+1), g.sent + e.there*shots/(shots+1)
