@@ -77,7 +77,7 @@ func (t *Target) shown() string {
 	if err != nil {
 		return "the URL"
 	}
-	u.User = nil
+	u.User, u.Fragment, u.RawFragment = nil, "", "" // the fragment is not even sent
 	if u.RawQuery != "" {
 		u.RawQuery = "…"
 	}

@@ -26,3 +26,10 @@ func TestTheSameIdentityTwice(t *testing.T) {
 		t.Error(c, err)
 	}
 }
+
+func TestTheURLAsItIsShown(t *testing.T) {
+	target := Target{URL: "http://a:hush@api.test/x?key=hush#hush"}
+	if got := target.shown(); got != "http://api.test/x?…" {
+		t.Error(got)
+	}
+}
