@@ -40,7 +40,7 @@ func (p *prober) boundary() (Check, error) {
 		return Check{Verdict: Warn, Seen: fmt.Sprintf("yes: %d passed within %s around the end of a window, of a limit of %d in %s", passed, seconds(within), units, seconds(f.Window.Value)),
 			Todo: "use a sliding window, or a bucket with a small burst, where that is too much"}, nil
 	}
-	return Check{Verdict: Good, Seen: fmt.Sprintf("no: %d passed within %s around the end of a window, of a limit of %d in %s", passed, seconds(within), units, seconds(f.Window.Value))}, nil
+	return Check{Verdict: Good, Seen: fmt.Sprintf("no: the window slides; %d passed within %s around the end of one, of a limit of %d in %s", passed, seconds(within), units, seconds(f.Window.Value))}, nil
 }
 
 // beginsAnew changes a finding that was refuted: what seemed to slide counts in windows,

@@ -134,8 +134,11 @@ func stable(r *Report, loose bool) string {
 			continue
 		}
 		seen := c.Seen
-		if c.Name == "retry-after" || c.Name == "reset" {
-			seen, _, _ = strings.Cut(seen, ";") // a second less is tried only where two were told
+		switch c.Name {
+		case "retry-after", "reset": // a second less is tried only where two were told
+			seen, _, _ = strings.Cut(seen, ";")
+		case "boundary": // of what slides, something may come back too early to try
+			seen, _, _ = strings.Cut(seen, ";")
 		}
 		fmt.Fprintf(&b, "%-12s %-8s %s\n", c.Name, c.Verdict, withoutNumbers(seen))
 	}
@@ -216,7 +219,7 @@ func startGateway(t *testing.T, args ...string) string {
 
 func startGatewayAnyKey(t *testing.T, upstream string) string {
 	file := filepath.Join(t.TempDir(), "policy.yaml")
-	text := "server: {upstream: \"" + upstream + "\"}\nlimits:\n  - {name: calls, per: {header: X-Api-Key}, limit: 10/3s, algorithm: fixed_window}\n"
+	text := "server: {upstream: \"" + upstream + "\"}\nlimits:\n  - {name: calls, per: {header: X-Api-Key}, limit: 10/2s, algorithm: fixed_window}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
