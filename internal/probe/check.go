@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -96,6 +97,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	p.watch = watch{ctx: within, options: &p.options, stop: cancel}
 	p.tell(nil)
 	err := p.run()
+	cancel(nil)
+	p.held.Wait()
 	r := p.report
 	r.Took, r.Shots = now().Sub(r.Began), p.shots()
 	r.Requests = len(r.Shots)
@@ -122,6 +125,7 @@ type prober struct {
 	watch   watch
 	report  *Report
 	doing   string
+	held    sync.WaitGroup // requests whose answers are held back
 }
 
 // shots are all until now.
@@ -268,45 +272,4 @@ func (p *prober) end(err error) error {
 func (p *prober) known() bool {
 	f := p.report.Finding
 	return f.Limited && len(f.Algorithms) > 0 && f.Algorithms[0].Certainty >= 0.6 && f.Units.Value > 0 && f.Window.Value > 0
-}
-
-// errUnsettled ends a check, and not the session.
-var errUnsettled = errors.New("the limit could not be used up: others may use it, too, or it gives back too quickly")
-
-// exhaust uses up what the first identity has, until a request is denied: with r as
-// the request, the user's own where it is nil. It is the denied shot.
-func (p *prober) exhaust(r *Request) (Shot, error) {
-	most := int(p.report.Finding.Burst.High+p.report.Finding.Units.High)*2 + 10
-	for n := 1; most > 0; n = min(2*n, 200) {
-		shots, err := p.session.Volley(p.ctx, min(n, most), r)
-		for i := len(shots) - 1; i >= 0; i-- {
-			if shots[i].Denied() {
-				return shots[i], err
-			}
-		}
-		if err != nil {
-			return Shot{}, err
-		}
-		most -= n
-	}
-	return Shot{}, errUnsettled
-}
-
-// refill waits until the first identity's budget is full again.
-func (p *prober) refill() error {
-	f := p.report.Finding
-	full := f.Window.High
-	if f.Limit.Algorithm.Bucket() && f.Units.Low > 0 {
-		full = max(full, f.Burst.High/f.Units.Low*f.Window.High)
-	}
-	return p.session.Sleep(p.ctx, time.Duration((full*1.05+0.2)*float64(time.Second)))
-}
-
-// capacity is what is admitted at once, at most.
-func (p *prober) capacity() int {
-	f := p.report.Finding
-	if f.Limit.Algorithm.Bucket() {
-		return int(f.Burst.High)
-	}
-	return int(f.Units.High)
 }

@@ -17,11 +17,11 @@ func (p *prober) boundary() (Check, error) {
 	f := p.report.Finding
 	units := int(f.Units.Value)
 	seen := fmt.Sprintf("at most %d passed within %s, of a limit of %d", p.most(), seconds(f.Window.Value), units)
+	if len(f.Algorithms) > 0 && f.Limit.Algorithm.Bucket() && f.Algorithms[0].Certainty >= 0.5 {
+		return Check{Verdict: Good, Seen: fmt.Sprintf("no boundary: in any time, what it gives then and a burst of %.0f; %s", f.Burst.Value, seen)}, nil
+	}
 	if !p.known() {
 		return Check{Verdict: Unknown, Seen: "the limit is not known well enough to tell"}, nil
-	}
-	if f.Limit.Algorithm.Bucket() {
-		return Check{Verdict: Good, Seen: fmt.Sprintf("no boundary: in any time, what it gives then and a burst of %.0f; %s", f.Burst.Value, seen)}, nil
 	}
 	if p.options.Quick {
 		return p.boundaryOf(seen), nil
@@ -163,21 +163,6 @@ func (p *prober) poll(window float64) (time.Time, error) {
 		}
 	}
 	return time.Time{}, nil
-}
-
-// trip is how long most answers took, in seconds.
-func (p *prober) trip() float64 {
-	var took []float64
-	for _, s := range p.shots() {
-		if s.Status != 0 {
-			took = append(took, s.Received.Sub(s.Sent).Seconds())
-		}
-	}
-	if len(took) == 0 {
-		return 0
-	}
-	slices.Sort(took)
-	return took[len(took)*9/10]
 }
 
 // seconds writes a time as people would.

@@ -16,49 +16,27 @@ type variation struct {
 	r    Request
 }
 
-// attempts is how often a variation is tried before it is called unsettled.
-const attempts = 3
-
-// bypass asks in each variation while the identity is refused. One that passes
-// between two refusals gets past the limit; where it is answered otherwise than the
-// user's own request, it leads elsewhere perhaps, and that is said.
+// bypass asks in each variation while the identity is refused. One that passes all
+// the same gets past the limit; where it is answered otherwise than the user's own
+// request, it leads elsewhere perhaps, and that is said.
 func (p *prober) bypass(variations []variation, holds, todo string) (Check, error) {
-	var past, unsettled, elsewhere, unanswered []string
+	var past, quick, elsewhere, unanswered []string
 	for _, v := range variations {
-		settled := false
-		for range attempts {
-			if _, err := p.exhaust(nil); err != nil {
-				return Check{}, err
-			}
-			s, err := p.session.Shoot(p.ctx, &v.r)
-			if err != nil {
-				return Check{}, err
-			}
-			if s.Denied() || s.Status == 0 {
-				settled = true
-				break
-			}
-			control, err := p.session.Shoot(p.ctx, nil)
-			if err != nil {
-				return Check{}, err
-			}
-			if !control.Denied() {
-				continue // it gave back meanwhile
-			}
-			settled = true
-			name := fmt.Sprintf("%s (%d)", v.name, s.Status)
-			switch {
-			case s.Status >= 300:
-				unanswered = append(unanswered, name)
-			case v.r.URL != "" && !p.alike(&s):
-				elsewhere = append(elsewhere, name)
-			default:
-				past = append(past, name)
-			}
-			break
+		way, s, err := p.aside(&v.r)
+		if err != nil {
+			return Check{}, err
 		}
-		if !settled {
-			unsettled = append(unsettled, v.name)
+		name := fmt.Sprintf("%s (%d)", v.name, s.Status)
+		switch {
+		case way == inside:
+		case way == tooQuick:
+			quick = append(quick, v.name)
+		case s.Status >= 300:
+			unanswered = append(unanswered, name)
+		case v.r.URL != "" && !p.alike(&s):
+			elsewhere = append(elsewhere, name)
+		default:
+			past = append(past, name)
 		}
 	}
 	var seen []string
@@ -70,13 +48,13 @@ func (p *prober) bypass(variations []variation, holds, todo string) (Check, erro
 	add("past the limit", past)
 	add("past the limit, but with another answer, perhaps of something else", elsewhere)
 	add("not limited, and not served either", unanswered)
-	add("it gives back too quickly to tell", unsettled)
+	add("it gives back too quickly to tell", quick)
 	switch {
 	case len(past) > 0:
 		return Check{Verdict: Bad, Seen: strings.Join(seen, "; "), Todo: todo}, nil
 	case len(elsewhere) > 0:
 		return Check{Verdict: Warn, Seen: strings.Join(seen, "; "), Todo: "look whether these reach the same: if so, " + todo}, nil
-	case len(unsettled) == len(variations):
+	case len(quick) == len(variations):
 		return Check{Verdict: Unknown, Seen: strings.Join(seen, "; ")}, nil
 	}
 	return Check{Verdict: Good, Seen: strings.Join(append([]string{holds}, seen...), "; ")}, nil

@@ -96,6 +96,8 @@ func (c *conclusion) tellAll(f *Finding, l *learner, e *evidence, admitted, deni
 			f.tell("a sliding_log of one unit is the same as a bucket of one")
 		case len(o.fitting) > 0:
 			f.tell("%s would fit as well", o.name())
+		case o.nearest.strain >= math.MaxInt32:
+			f.tell("%s is contradicted: it would hold no answer back", o.name())
 		default:
 			f.tell("%s is contradicted: whatever its numbers, %.1f units would be unexplained", o.name(), o.nearest.strain)
 		}
