@@ -46,6 +46,7 @@ func haproxyOf(limit int, window time.Duration) func(time.Time) bool {
 
 // Servers that keep to no clock's windows, as most counters do.
 func TestWindowsThatBeginWithRequests(t *testing.T) {
+	skipRaced(t)
 	for _, kind := range []struct {
 		name    string
 		limit   comporta.Limit

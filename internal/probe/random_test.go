@@ -197,6 +197,14 @@ func report(t *testing.T, out []outcome) (right, surelyWrong int) {
 	return right, surelyWrong
 }
 
+// skipRaced leaves out what computes for minutes under the race detector: one
+// goroutine does that, and others look for races.
+func skipRaced(t *testing.T) {
+	if raced {
+		t.Skip("too slow under the race detector")
+	}
+}
+
 // The seeds were not looked at while the inference was made: it was made with others.
 func TestRandomServers(t *testing.T) {
 	if raced { // ten times as slow: races show in a few
