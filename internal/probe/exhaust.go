@@ -113,8 +113,8 @@ func (p *prober) trip() float64 {
 type way int
 
 const (
-	inside    way = iota // it is refused, too
-	outside              // it has nothing to do with that limit
+	inside   way = iota // it is refused, too
+	outside             // it has nothing to do with that limit
 	tooQuick            // it gives back too quickly to tell
 )
 
