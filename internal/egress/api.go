@@ -108,7 +108,7 @@ func (a *api) partition(req *http.Request) string {
 func (a *api) rewrite(r *httputil.ProxyRequest) {
 	rest := strings.TrimPrefix(r.In.URL.EscapedPath(), strings.TrimSuffix(a.Path, "/"))
 	raw := strings.TrimSuffix(a.Upstream.EscapedPath(), "/") + rest
-	r.Out.URL = &url.URL{Scheme: a.Upstream.Scheme, Host: a.Upstream.Host, RawQuery: r.In.URL.RawQuery, RawPath: raw}
+	r.Out.URL = &url.URL{Scheme: a.Upstream.Scheme, Host: a.Upstream.Host, RawQuery: r.In.URL.RawQuery, ForceQuery: r.In.URL.ForceQuery, RawPath: raw}
 	r.Out.URL.Path, _ = url.PathUnescape(raw) // it was an escaped path
 	r.Out.Host = ""
 	r.Out.Header.Del("X-Real-Ip")
@@ -166,12 +166,24 @@ func (a *api) fail(w http.ResponseWriter, req *http.Request, err error) {
 		refuse(w, http.StatusBadRequest, "The request's body is malformed, or ended before its end.", 0)
 	case errors.Is(err, context.DeadlineExceeded):
 		refuse(w, http.StatusGatewayTimeout, "The API did not answer in time.", 0)
+	case errors.Is(context.Cause(req.Context()), errStopping):
+		refuse(w, http.StatusServiceUnavailable, "The gateway stopped before the API answered.", 0)
 	case req.Context().Err() != nil:
-		w.WriteHeader(499) // the program is gone, or the gateway stops: nobody reads this
+		w.WriteHeader(499) // the program is gone: nobody reads this
 	default:
-		a.log.Warn("the API cannot be reached", "error", err)
+		a.log.Warn("the API cannot be reached", "error", own(err))
 		refuse(w, http.StatusBadGateway, "The API cannot be reached.", 0)
 	}
+}
+
+// own is what an error says without the words of what answered, which net/http
+// repeats where they are no HTTP: they may be what was sent, keys included.
+func own(err error) string {
+	before, _, theirs := strings.Cut(err.Error(), "malformed")
+	if theirs {
+		return before + "malformed answer"
+	}
+	return before
 }
 
 // sortByPath puts the longest paths first.

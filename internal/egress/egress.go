@@ -31,20 +31,25 @@ type Gateway struct {
 	listener net.Listener
 	metrics  net.Listener // nil where they are told nowhere
 	stopping atomic.Bool
+	drain    time.Duration
 }
 
-// Timeouts of connections to programs, and how long requests under way may take
-// when the gateway stops.
+// errStopping is why requests end that a gateway cuts off.
+var errStopping = errors.New("the gateway stops")
+
+// Timeouts of connections to programs, how long requests under way may take when
+// the gateway stops, and how long the answers that they get then.
 const (
 	readHeader = 10 * time.Second
 	idle       = 2 * time.Minute
 	drain      = 30 * time.Second
+	farewell   = time.Second
 	maxHeader  = 64 << 10
 )
 
 // New reads the files of secrets and begins to listen.
 func New(o Options) (*Gateway, error) {
-	g := &Gateway{options: o}
+	g := &Gateway{options: o, drain: drain}
 	if o.Transport == nil {
 		o.Transport = newTransport()
 	}
@@ -87,10 +92,11 @@ func (g *Gateway) MetricsAddr() string {
 	return g.metrics.Addr().String()
 }
 
-// Run serves until ctx ends; then those in line and under way have 30 s.
+// Run serves until ctx ends. Then those in line and under way have 30 s; those that
+// are left are told that the gateway stops.
 func (g *Gateway) Run(ctx context.Context) error {
-	ending, end := context.WithCancel(context.Background())
-	defer end()
+	ending, end := context.WithCancelCause(context.Background())
+	defer end(errStopping)
 	errorLog := slog.NewLogLogger(g.options.Log.Handler(), slog.LevelWarn)
 	server := &http.Server{
 		Handler: g, ReadHeaderTimeout: readHeader, IdleTimeout: idle, MaxHeaderBytes: maxHeader, ErrorLog: errorLog,
@@ -110,14 +116,23 @@ func (g *Gateway) Run(ctx context.Context) error {
 	case err = <-failed:
 	}
 	g.stopping.Store(true)
-	patience, cancel := context.WithTimeout(context.Background(), drain)
-	defer cancel()
-	if server.Shutdown(patience) != nil {
-		g.options.Log.Warn("requests were still under way and are cut off", "after", drain.String())
-		end()
-		err = errors.Join(err, server.Close())
+	if !shutdown(server, g.drain) {
+		g.options.Log.Warn("requests were still under way and are cut off", "after", g.drain.String())
+		end(errStopping)
+		if !shutdown(server, farewell) {
+			err = errors.Join(err, server.Close())
+		}
 	}
 	err = errors.Join(err, beside.Close())
 	serving.Wait()
+	g.options.Log.Info("egress has stopped")
 	return err
+}
+
+// shutdown takes no more requests, and says whether those that were there have
+// ended in time.
+func shutdown(server *http.Server, patience time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return server.Shutdown(ctx) == nil
 }
