@@ -251,7 +251,7 @@ defaults
   timeout server 30s
 frontend api
   bind %s
-  stick-table type ip size 1k expire 60s store http_req_rate(2s)
+  stick-table type ip size 1k expire 60s store http_req_rate(1s)
   http-request track-sc0 src
   http-request deny %s if { sc_http_req_rate(0) gt 10 }
   default_backend upstream
