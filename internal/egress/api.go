@@ -125,8 +125,8 @@ func (a *api) rewrite(r *httputil.ProxyRequest) {
 func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	ctx, cancel := context.WithTimeout(req.Context(), a.Timeout)
 	defer cancel()
-	req = req.WithContext(ctx)
-	if err := bound(w, req); err != nil {
+	req, err := bound(w, req.WithContext(ctx))
+	if err != nil {
 		a.log.Warn("bodies cannot be bounded in time", "error", err)
 	}
 	if err := keepBody(req, a.MaxBody); err != nil {
@@ -164,7 +164,9 @@ func (a *api) fail(w http.ResponseWriter, req *http.Request, err error) {
 		refuse(w, http.StatusRequestTimeout, "The request's body did not come in time.", 0)
 	case errors.Is(err, errBrokenBody):
 		refuse(w, http.StatusBadRequest, "The request's body is malformed, or ended before its end.", 0)
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(req.Context().Err(), context.DeadlineExceeded) && awaited(req):
+		a.fail(w, req, errSlowBody)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(req.Context().Err(), context.DeadlineExceeded):
 		refuse(w, http.StatusGatewayTimeout, "The API did not answer in time.", 0)
 	case errors.Is(context.Cause(req.Context()), errStopping):
 		refuse(w, http.StatusServiceUnavailable, "The gateway stopped before the API answered.", 0)

@@ -2,10 +2,12 @@ package egress
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,27 +17,44 @@ var (
 	errBrokenBody = errors.New("the request's body is malformed, or ended before its end")
 )
 
+// late is how much longer than its request's time a body may take. net/http takes a
+// read that fails for a program that hung up, and ends the request's context: that
+// is to have ended by itself then.
+const late = 100 * time.Millisecond
+
 // bound gives a request's body the time that its context has: a read of it would
 // wait for ever, and so would net/http, which reads what is left of it before an
 // answer leaves.
-func bound(w http.ResponseWriter, req *http.Request) error {
+func bound(w http.ResponseWriter, req *http.Request) (*http.Request, error) {
 	deadline, ok := req.Context().Deadline()
 	if !ok || req.Body == nil || req.Body == http.NoBody {
-		return nil
+		return req, nil
 	}
-	connection := http.NewResponseController(w)
-	req.Body = &body{req.Body, connection}
-	return connection.SetReadDeadline(deadline)
+	b := &body{ReadCloser: req.Body, connection: http.NewResponseController(w)}
+	req = req.WithContext(context.WithValue(req.Context(), bodyOf{}, b))
+	req.Body = b
+	return req, b.connection.SetReadDeadline(deadline.Add(late))
 }
 
 // A body is a program's, read from its connection until that one's deadline.
 type body struct {
 	io.ReadCloser
 	connection *http.ResponseController
+	awaited    atomic.Bool // more of it is, or was until the deadline
+}
+
+type bodyOf struct{}
+
+// awaited says whether the program did not send in time what the API is waiting for.
+func awaited(req *http.Request) bool {
+	b, ok := req.Context().Value(bodyOf{}).(*body)
+	return ok && b.awaited.Load()
 }
 
 func (b *body) Read(p []byte) (int, error) {
+	b.awaited.Store(true)
 	n, err := b.ReadCloser.Read(p)
+	b.awaited.Store(errors.Is(err, os.ErrDeadlineExceeded))
 	switch {
 	case err == nil:
 	case err == io.EOF:

@@ -3,6 +3,7 @@ package egress
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -40,7 +41,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // bubble makes a gateway to a wire, in a bubble in which time is made up.
-func bubble(t *testing.T, api string, limit client.Outbound, w *wire, then func(t *testing.T, g *Gateway)) {
+func bubble(t *testing.T, api string, limit client.Outbound, carrier http.RoundTripper, then func(t *testing.T, g *Gateway)) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, err := config.ParseEgress("egress.yaml", []byte(`{listen: "127.0.0.1:0", metrics: "off", apis: [{name: pay, path: /, upstream: "http://api.test"`+api+`}]}`))
 		if err != nil {
@@ -50,12 +51,14 @@ func bubble(t *testing.T, api string, limit client.Outbound, w *wire, then func(
 		if limit != nil {
 			limits["pay"] = limit
 		}
-		g, err := New(Options{Config: cfg, Limits: limits, Log: slog.New(slog.DiscardHandler), Transport: w})
+		g, err := New(Options{Config: cfg, Limits: limits, Log: slog.New(slog.DiscardHandler), Transport: carrier})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer g.listener.Close()
-		w.began = time.Now()
+		if w, ok := carrier.(*wire); ok {
+			w.began = time.Now()
+		}
 		then(t, g)
 	})
 }
@@ -145,6 +148,23 @@ func TestWhoHangsUpLeavesTheLine(t *testing.T) {
 			t.Error(took, g.apis[0].transport.Stats(), w.came)
 		}
 	})
+}
+
+// A request whose time is over is told so, whatever the transport calls it; its
+// program is still there.
+func TestTimeout(t *testing.T) {
+	for _, transport := range []error{context.DeadlineExceeded, errors.New("broken pipe")} {
+		carrier := roundTrip(func(req *http.Request) (*http.Response, error) {
+			<-req.Context().Done()
+			return nil, transport
+		})
+		bubble(t, ", timeout: 5s", nil, carrier, func(t *testing.T, g *Gateway) {
+			began := time.Now()
+			if resp := ask(t.Context(), g, ""); resp.StatusCode != 504 || time.Since(began) != 5*time.Second {
+				t.Errorf("%v: %s after %v", transport, resp.Status, time.Since(began))
+			}
+		})
+	}
 }
 
 // With per, each value of the field has a gate and an account of its own, and none
