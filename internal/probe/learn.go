@@ -13,10 +13,7 @@ func (l *learner) learn() error {
 	if err != nil || !denied {
 		return err
 	}
-	if err := l.rounds(); err != nil {
-		return err
-	}
-	return l.measureWay(l.evidence())
+	return l.rounds()
 }
 
 // Rounds that tell nothing new are tolerated until they are so many, or cost so much.
@@ -33,6 +30,13 @@ func (l *learner) rounds() error {
 	for range mostRounds {
 		e := l.evidence()
 		found := l.search(e)
+		if e.queue.known && !l.measured {
+			l.measured = true
+			if err := l.measureWay(e); err != nil {
+				return err
+			}
+			continue
+		}
 		if e.settled(found) && e.settled(l.search(e)) { // looked again, elsewhere
 			return nil
 		}
@@ -181,7 +185,8 @@ func (l *learner) first() (denied bool, err error) {
 	if err := l.poll(nil, 0.02, 0.2, math.Inf(1)); err != nil {
 		return true, err
 	}
-	_, _, err = l.ramp(1, max(2, l.most*4/10), 3)
+	// The one that was admitted, and some more: but not all, which would hide a shape.
+	_, _, err = l.ramp(1, max(1, int(portion(float64(l.most), 0.4))-1), 3)
 	return true, err
 }
 
@@ -209,7 +214,7 @@ func (l *learner) fight(r *round, blur float64) error {
 		if err := l.poll(thin(r.returns, l.elapsed(), blur, 40), blur, 0.1, math.Inf(1)); err != nil {
 			return err
 		}
-		enough := max(2, l.most*4/10)
+		enough := max(1, int(r.enough)-1)
 		_, _, err = l.ramp(min(enough, 1+int(2*r.refill)), enough, 2)
 	}
 	return err

@@ -29,6 +29,7 @@ type learner struct {
 	found    []search
 	groups   int
 	searches int
+	measured bool // the way, by single shots
 	seeds    []model
 }
 
