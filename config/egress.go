@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"net"
+	"net/netip"
 	"net/textproto"
 	"net/url"
 	"path"
@@ -104,9 +106,9 @@ func (r *egressReader) file(top *node) {
 	words := r.mapping(top, "the file", egressWords)
 	if w, ok := words["listen"]; ok {
 		e.Listen = r.hostPort(w.value, "listen", e.Listen)
-		if everybody(e.Listen) {
+		if !loopback(e.Listen) {
 			r.warn(w.value, "W-EGRESS-PUBLIC", "whoever reaches "+e.Listen+" spends these quotas, and with the secrets that headers hold",
-				"listen on 127.0.0.1 or a private address, or keep strangers out with a firewall")
+				"listen on 127.0.0.1 where the programs are here, else keep all others out with a firewall")
 		}
 	}
 	if w, ok := words["metrics"]; ok {
@@ -130,6 +132,14 @@ func (r *egressReader) file(top *node) {
 	for _, n := range w.value.items {
 		r.api(n)
 	}
+}
+
+// loopback says whether only programs of this machine reach an address. What a name
+// stands for, nobody can see.
+func loopback(listen string) bool {
+	host, _, _ := net.SplitHostPort(listen)
+	addr, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
 }
 
 func (r *egressReader) api(n *node) {
@@ -242,6 +252,9 @@ func isFieldName(name string) bool {
 // framing are fields that the gateway itself sets.
 var framing = []string{"Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
+// secretWords are in the names of fields that hold secrets.
+var secretWords = []string{"auth", "key", "token", "secret", "password", "cookie", "signature"}
+
 func (r *egressReader) setHeaders(n *node) (out []EgressHeader) {
 	if n.kind != mapping {
 		r.wrongKind(n, "headers", "a mapping, like {Authorization: {file: api.key}}")
@@ -269,7 +282,7 @@ func (r *egressReader) setHeaders(n *node) (out []EgressHeader) {
 			}
 		} else if said, ok := r.text(e.value, "headers: "+h.Name, "a value"); ok {
 			h.Value = said
-			if slices.Contains([]string{"Authorization", "X-Api-Key", "Api-Key", "Cookie"}, h.Name) {
+			if slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(strings.ToLower(h.Name), word) }) {
 				r.warn(e.value, "W-EGRESS-SECRET", "a secret seems to stand in this file", "put it in a file of its own that only this gateway can read: {file: api.key}")
 			}
 		}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -69,6 +70,56 @@ func TestEgressFiles(t *testing.T) {
 				t.Errorf("(-golden +got):\n%s", d)
 			}
 		})
+	}
+}
+
+// The schema takes the good files and the manual's example, and refuses what it can.
+func TestEgressSchema(t *testing.T) {
+	var schema map[string]any
+	if err := json.Unmarshal(EgressSchema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	takes := func(text string) error {
+		top, problems := readTree("egress.yaml", []byte(text), &egressForm)
+		if problems != nil {
+			t.Fatal(problems)
+		}
+		return fits(schema, plain(top))
+	}
+	example := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```\n").FindStringSubmatch(contents(t, egressManual))
+	for _, text := range []string{contents(t, "testdata/egress/full.yaml"), contents(t, "testdata/egress/least.yaml"), example[1]} {
+		if err := takes(text); err != nil {
+			t.Errorf("%v:\n%s", err, text)
+		}
+	}
+	for _, text := range []string{
+		"{}", "{apis: {}}", "{apis: [{name: a, path: /}]}", "{apis: [], listens: x}", "{apis: [{name: A, path: /, upstream: u}]}",
+		"{apis: [{name: a, path: /, upstream: u, attempts: 0}]}", "{apis: [{name: a, path: /, upstream: u, pace: fast}]}",
+		"{apis: [{name: a, path: /, upstream: u, headers: {X: {}}}]}", "{apis: [{name: a, path: /, upstream: u, backoff: {jitter: some}}]}",
+	} {
+		if takes(text) == nil {
+			t.Errorf("taken: %s", text)
+		}
+		if _, err := ParseEgress("egress.yaml", []byte(text)); err == nil {
+			t.Errorf("the reader takes what the schema refuses: %s", text)
+		}
+	}
+}
+
+// Whoever reaches a gateway spends the quota: an address is warned of that others
+// than this machine's programs may reach.
+func TestEgressListensHere(t *testing.T) {
+	for listen, want := range map[string]bool{
+		"127.0.0.1:8089": true, "127.8.9.1:0": true, "[::1]:8089": true, "localhost:8089": true, "[::ffff:127.0.0.1]:1": true,
+		":8089": false, "0.0.0.0:8089": false, "[::]:8089": false, "10.0.0.5:8089": false, "[fd00::1]:8089": false, "203.0.113.5:8089": false, "gateway:8089": false,
+	} {
+		e, err := ParseEgress("egress.yaml", []byte(`{listen: "`+listen+`", apis: [{name: a, path: /, upstream: "http://127.0.0.1:1"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if warned := len(e.Warnings) == 1 && e.Warnings[0].Code == "W-EGRESS-PUBLIC"; warned == want {
+			t.Errorf("%s: %v", listen, e.Warnings)
+		}
 	}
 }
 

@@ -71,10 +71,14 @@ func exactlyOne(object shape, a, b string) shape {
 // Schema is the JSON Schema (2020-12) of the file: what an editor needs to
 // complete and check words, types and choices. What it lets through Parse may
 // still refuse, since a schema cannot read patterns, zones and numbers in text.
-func Schema() []byte {
-	s := object(fileWords)
+func Schema() []byte { return schemaOf("Comporta policy", object(fileWords)) }
+
+// EgressSchema is that of an egress file.
+func EgressSchema() []byte { return schemaOf("Comporta egress", object(egressWords, "apis")) }
+
+func schemaOf(title string, s shape) []byte {
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	s["title"] = "Comporta policy"
+	s["title"] = title
 	out, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		panic("config: the schema is a literal and always marshals: " + err.Error())

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,7 +33,7 @@ func TestEgressSharesAQuota(t *testing.T) {
 	var came atomic.Int64
 	api := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { came.Add(1) }))
 	defer api.Close()
-	server := redistest.Start(t)
+	server := redistest.StartOwn(t)
 	file := filepath.Join(t.TempDir(), "egress.yaml")
 	text := fmt.Sprintf("listen: 127.0.0.1:0\nmetrics: off\nstore: {redis: {url: %q, timeout: 1s}}\napis: [{name: pay, path: /pay, upstream: %q, limit: 10/s burst 5}]\n", server.URL(), api.URL)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -63,6 +64,56 @@ func TestEgressSharesAQuota(t *testing.T) {
 	}
 	one.end(t)
 	two.end(t)
+}
+
+// While Redis is away a gateway keeps the limit by itself, as on_error says unless told
+// otherwise. It says so once, ends in order, and no key is in what it writes.
+func TestEgressOutlivesItsRedis(t *testing.T) {
+	var came atomic.Int64
+	api := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		if req.Header.Get("Authorization") == "Bearer hush-hush" {
+			came.Add(1)
+		}
+	}))
+	defer api.Close()
+	server := redistest.StartOwn(t)
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"egress.yaml": fmt.Sprintf("listen: 127.0.0.1:0\nmetrics: off\nstore: {redis: {url: %q, timeout: 100ms}}\napis: [{name: pay, path: /pay, upstream: %q, limit: 5/h burst 5, max_wait: 1s, headers: {Authorization: {file: api.key}}}]\n", server.URL(), api.URL),
+		"api.key":     "Bearer hush-hush\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, url := startEgress(t, build(t), filepath.Join(dir, "egress.yaml"))
+	var codes []int
+	call := func() {
+		resp, err := http.Get(url + "/pay/x?token=hush-hush")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		codes = append(codes, resp.StatusCode)
+	}
+	call()
+	server.Kill()
+	for range 6 {
+		call()
+	}
+	// One by Redis; then five by the gateway, which counts anew.
+	if want := []int{200, 200, 200, 200, 200, 200, 429}; !slices.Equal(codes, want) || came.Load() != 6 {
+		t.Errorf("%v, %d with the key; want %v", codes, came.Load(), want)
+	}
+	out, errs := p.end(t)
+	if strings.Count(errs, "the store fails") != 1 || !strings.Contains(errs, "egress has stopped") || strings.Contains(out+errs, "hush") {
+		t.Errorf("%s\n%s", out, errs)
+	}
+	for line := range strings.Lines(errs) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("no JSON: %s", line)
+		}
+	}
 }
 
 func TestEgressCheck(t *testing.T) {

@@ -107,7 +107,7 @@ func TestCheckWarnsBelowThePolicy(t *testing.T) {
 }
 
 func TestSchemaVersionAndHelpAreOnTheStandardOutput(t *testing.T) {
-	for line, want := range map[string]string{"schema": "json-schema.org", "version": "comporta ", "--help": "simulate", "serve --help": "--upstream", "": "serve"} {
+	for line, want := range map[string]string{"schema": "Comporta policy", "schema --egress": "Comporta egress", "version": "comporta ", "--help": "simulate", "serve --help": "--upstream", "": "serve"} {
 		if code, out, errs := command(t, strings.Fields(line)...); code != 0 || !strings.Contains(out, want) || errs != "" {
 			t.Errorf("comporta %s: code %d\n%s\n%s", line, code, out, errs)
 		}

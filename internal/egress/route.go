@@ -14,6 +14,12 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		refuse(w, http.StatusMethodNotAllowed, "CONNECT and TRACE are not passed on.", 0)
 		return
 	}
+	if req.Header.Get("Sec-Fetch-Site") == "cross-site" {
+		// A page may make its reader's browser call 127.0.0.1: neither quota nor keys are
+		// its to spend (Fetch Metadata Request Headers, W3C).
+		refuse(w, http.StatusForbidden, "Pages of other sites may not call this gateway.", 0)
+		return
+	}
 	if !strings.HasPrefix(req.URL.Path, "/") || climbs(req.URL) {
 		refuse(w, http.StatusBadRequest, "The path is none that can be passed on.", 0)
 		return

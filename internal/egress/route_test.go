@@ -88,6 +88,30 @@ func TestPathsStayInside(t *testing.T) {
 	}
 }
 
+// A page of another site that a browser of this machine shows spends nothing; a
+// program's request says no such thing, and a page of this machine's says another.
+func TestPagesOfOthers(t *testing.T) {
+	p := newThirdParty(t, func(http.ResponseWriter, *http.Request) {})
+	g := run(t, `- {name: pay, path: /, upstream: "`+p.URL+`"}`, io.Discard)
+	for site, want := range map[string]int{"": 200, "none": 200, "same-origin": 200, "same-site": 200, "cross-site": 403} {
+		req, _ := http.NewRequest("POST", "http://"+g.Addr()+"/x", strings.NewReader("order"))
+		if site != "" {
+			req.Header.Set("Sec-Fetch-Site", site)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%q: %s, want %d", site, resp.Status, want)
+		}
+	}
+	if len(p.bodies) != 4 {
+		t.Errorf("%d reached the API, want 4", len(p.bodies))
+	}
+}
+
 // An upgraded connection passes both ways.
 func TestUpgrade(t *testing.T) {
 	p := newThirdParty(t, func(w http.ResponseWriter, req *http.Request) {
