@@ -32,7 +32,8 @@ const (
 	firstSpace = 50 * time.Millisecond
 	mostSpace  = time.Second
 	leastSpace = 100 * time.Microsecond
-	// longestGate bounds what one answer can do: after a day one request asks again.
+	// longestGate bounds what one answer can do, unless MaxWait is longer: after a day
+	// requests ask again, one by one.
 	longestGate = 24 * time.Hour
 	// leastWait is between two attempts of one request, whatever chance says.
 	leastWait = 10 * time.Millisecond
@@ -45,8 +46,8 @@ type Lane struct {
 
 	// told is when the server said to come again, opens that with jitter.
 	told, opens time.Time
-	// refusals in a row, and the last attempt that had left when the gate was shut:
-	// what left before does not count again.
+	// refusals in a row, and the last attempt that had left at the last of them: what
+	// left before does not count again.
 	refusals int
 	shutAt   int64
 
@@ -169,17 +170,18 @@ func (l *Lane) Hear(now time.Time, a *Answer) {
 // Back does so too: Heed is for one of which more is still to be read, which is
 // then not counted twice.
 func (l *Lane) Heed(now time.Time, sent Sent, a *Answer) {
-	if a.Kind == Refused {
+	if a.Kind == Refused || a.Told && a.Wait > 0 {
 		l.refused(sent)
 	}
-	wait := min(a.Wait, longestGate)
+	wait := min(a.Wait, max(longestGate, l.host.config.MaxWait))
 	if told := now.Add(wait); a.Told && told.After(l.told) {
 		most := min(wait/10, 5*time.Second)
 		l.shut(told, l.host.config.Backoff.above(most, l.host.config.Random))
 	}
 }
 
-// refused counts a refusal, once for all that left before it was known.
+// refused counts a refusal, or an overload that shuts the gate, once for all that
+// left before it was known.
 func (l *Lane) refused(sent Sent) {
 	if sent.number <= l.shutAt {
 		return

@@ -3,7 +3,7 @@ package manners
 import "time"
 
 const (
-	// maxHints are kept of one lane; a server that names more is not followed.
+	// maxHints are kept of one lane; a server that names more at a time is not followed.
 	maxHints = 16
 	// gentleMost is the most that the gentle pace puts between two requests.
 	gentleMost = time.Second
@@ -27,7 +27,7 @@ func (l *Lane) learn(now time.Time, sent Sent, hints []Hint) {
 		if h.Remaining < 0 || h.Reset < 0 {
 			continue
 		}
-		k := l.known(h.Policy)
+		k := l.known(now, h.Policy)
 		if k == nil || sent.number < k.from {
 			continue
 		}
@@ -41,19 +41,28 @@ func (l *Lane) learn(now time.Time, sent Sent, hints []Hint) {
 	}
 }
 
-// known is what is known of a policy, for the caller to change; nil where there
-// are too many.
-func (l *Lane) known(policy string) *known {
+// known is what is known of a policy, for the caller to change. Where there are too
+// many, a new one takes the place of one that says nothing any more; nil where there
+// is none.
+func (l *Lane) known(now time.Time, policy string) *known {
+	var over *known
 	for i := range l.hints {
-		if l.hints[i].Policy == policy {
-			return &l.hints[i]
+		k := &l.hints[i]
+		if k.Policy == policy {
+			return k
+		}
+		if !k.reset.After(now) {
+			over = k
 		}
 	}
-	if len(l.hints) == maxHints {
-		return nil
+	if len(l.hints) < maxHints {
+		l.hints = append(l.hints, known{})
+		over = &l.hints[len(l.hints)-1]
 	}
-	l.hints = append(l.hints, known{Hint: Hint{Policy: policy, Limit: -1, Window: -1}})
-	return &l.hints[len(l.hints)-1]
+	if over != nil {
+		*over = known{Hint: Hint{Policy: policy, Limit: -1, Window: -1}}
+	}
+	return over
 }
 
 // pace is when the next may leave by what remains.
