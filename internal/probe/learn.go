@@ -45,7 +45,7 @@ func (l *learner) rounds() error {
 		if idle++; after.less(before) {
 			idle, since = 0, left.Requests
 		}
-		if before = after; idle == idleRounds || idle > 1 && since-left.Requests > idleRequests {
+		if before = after; idle == idleRounds || idle > 1 && (e.queue.known || since-left.Requests > idleRequests) {
 			return nil
 		}
 		r, ok := e.plan(e.believe(relax(found), 24), l.elapsed(), left)

@@ -107,7 +107,7 @@ func (e *evidence) plan(beliefs []belief, from float64, left Budget) (best round
 	// Where nothing is told apart for sure, chance may do it: instants are seldom as
 	// uncertain as they may be. And what mimics another way for a while does not do so
 	// for long: the rounds reach further and further, while they can.
-	for _, blur := range []float64{0.7 * e.jitter, 0.2 * e.jitter} {
+	for _, blur := range []float64{0.4 * e.jitter, 0.15 * e.jitter} {
 		for _, reach := range []float64{far, 0} {
 			last := math.Inf(-1)
 			for _, at := range starts {

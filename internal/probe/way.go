@@ -35,9 +35,10 @@ func (e *evidence) measureQueue() {
 			stretch := e.jitter / 2 / (came[len(came)-1] - came[0]) // the jitter lengthens the row
 			slope /= math.Sqrt(1 + stretch*stretch)
 			w := n * n * n
-			sum += w * slope * n / (n + float64(g.lost)) // the lost had places too
+			lost := float64(e.missing(i)) // they had places too
+			sum += w * slope * n / (n + lost)
 			weights += w
-			fewest += w * float64(g.lost) / (n + float64(g.lost))
+			fewest += w * lost / (n + lost)
 		}
 		if weights > 0 {
 			unit := sum / weights
@@ -46,6 +47,29 @@ func (e *evidence) measureQueue() {
 			return
 		}
 	}
+}
+
+// missing is how many of a group's answers never came: the lost, and those that are
+// still on their way though what was sent later is back, since a queue keeps its order.
+func (e *evidence) missing(i int) int {
+	g := &e.groups[i]
+	n := g.lost
+	for j := i + 1; j < len(e.groups); j++ {
+		if e.groups[j].answered() > 0 {
+			return n + g.admitted - g.answered()
+		}
+	}
+	return n
+}
+
+// answered is how many admitted ones have come back.
+func (g *group) answered() (n int) {
+	for k := range g.shots {
+		if g.shots[k].Admitted() {
+			n++
+		}
+	}
+	return n
 }
 
 // came is when a group's admitted requests were answered, after they were sent.
