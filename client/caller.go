@@ -38,6 +38,9 @@ func NewCaller(o Options) *Caller {
 	}
 }
 
+// forever is as long as anybody waits; sums and multiples of it do not overflow.
+const forever = 10 * 365 * 24 * time.Hour
+
 // filled are the options with their defaults.
 func (o Options) filled() Options {
 	or := func(v *time.Duration, instead time.Duration) {
@@ -51,6 +54,7 @@ func (o Options) filled() Options {
 	or(&o.MaxWait, time.Minute)
 	or(&o.Backoff.Base, 500*time.Millisecond)
 	or(&o.Backoff.Cap, 30*time.Second)
+	o.MaxWait, o.Backoff.Cap = min(o.MaxWait, forever), min(o.Backoff.Cap, forever)
 	o.Backoff.Base = min(o.Backoff.Base, o.Backoff.Cap)
 	if o.Budget.Percent == 0 {
 		o.Budget.Percent = 10
@@ -339,10 +343,19 @@ func (r *run) note(e Event) {
 }
 
 func (r *run) tell() {
-	for _, e := range r.events {
+	events := r.events
+	r.events = nil // told once, though the hook panics
+	for _, e := range events {
 		r.caller.options.Observe(e)
 	}
-	r.events = r.events[:0]
+}
+
+// unlocked does what may panic, being the program's own, with the caller's lock let
+// go: whoever holds it unlocks it, come what may.
+func (c *Caller) unlocked(f func()) {
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	f()
 }
 
 type noRetry struct{}

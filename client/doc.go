@@ -41,6 +41,6 @@
 //
 // # What it costs
 //
-// No goroutine, and no timer where nothing waits. A body is not kept, but for 64 KiB
-// of a refusal's. Of hosts and partitions 10,000 are remembered.
+// No goroutine, but while a refusal's body is read ahead, and no timer where nothing
+// waits. A body is not kept, but for 64 KiB of a refusal's. Of hosts and partitions 10,000 are remembered.
 package client

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/comporta/comporta"
 	"github.com/comporta/comporta/internal/manners"
 )
 
@@ -84,10 +85,10 @@ func (r *run) enter(ctx context.Context) error {
 			c.stats.Waits++
 			r.note(Event{What: Wait, Wait: wait})
 		}
-		c.mu.Unlock()
-		r.tell()
-		err = sleep(ctx, wait, w.wake)
-		c.mu.Lock()
+		c.unlocked(func() {
+			r.tell()
+			err = sleep(ctx, wait, w.wake)
+		})
 		if err != nil {
 			return err
 		}
@@ -139,9 +140,8 @@ func (r *run) ask(ctx context.Context, w *waiter, at time.Time) (wait time.Durat
 		return 0, nil
 	}
 	c := r.caller
-	c.mu.Unlock()
-	d, err := c.options.Limit.Take(ctx, r.call.Identity, r.call.Cost)
-	c.mu.Lock()
+	var d comporta.Decision
+	c.unlocked(func() { d, err = c.options.Limit.Take(ctx, r.call.Identity, r.call.Cost) })
 	if err != nil {
 		if ctx.Err() != nil {
 			return 0, ctx.Err()

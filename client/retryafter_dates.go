@@ -26,11 +26,15 @@ var lenient = []string{
 	"Mon, 2 Jan 2006 15:04:05 GMT", "Mon, 2 Jan 2006 15:04:05 -0700", "Mon, 2 Jan 2006 15:04:05 MST", // the last takes +0000 for a name
 }
 
-// parseDate reads an HTTP-date, or what is sent for one: without a zone, in UTC.
-// date is about now.
+// parseDate reads an HTTP-date, or what is sent for one: without a zone, in UTC. A
+// leap second is the next. date is about now.
 func parseDate(text string, date time.Time) (time.Time, bool) {
 	if text == "" || len(text) > maxText {
 		return time.Time{}, false
+	}
+	if before, after, leaps := strings.Cut(text, ":59:60"); leaps {
+		at, ok := parseDate(before+":59:59"+after, date)
+		return at.Add(time.Second), ok
 	}
 	if at, err := time.ParseInLocation(time.RFC850, text, time.UTC); err == nil {
 		return inCentury(at, date), inUTC(at)

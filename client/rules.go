@@ -92,10 +92,17 @@ func (x *exchange) read(at time.Time) Answer {
 	if a.Kind == Refused && !a.Told {
 		a.Wait, a.Told = waitOf(a.Hints)
 	}
-	if strings.Contains(strings.ToLower(x.resp.Header.Get("Content-Type")), "json") {
+	if !x.overdue(&a) && strings.Contains(strings.ToLower(x.resp.Header.Get("Content-Type")), "json") {
 		a.more = x.readBody
 	}
 	return a
+}
+
+// overdue says that the header alone tells too long a time: the response comes back
+// at once, whatever its body adds.
+func (x *exchange) overdue(a *Answer) bool {
+	deadline, limited := x.req.Context().Deadline()
+	return a.Told && (a.Wait > x.transport.config.MaxWait || limited && !a.received.Add(a.Wait).Before(deadline))
 }
 
 // readBody is what a refusal's body says.
@@ -104,7 +111,7 @@ func (x *exchange) readBody(a *Answer) {
 	if body == nil {
 		return
 	}
-	final, wait, told := readProblem(x.resp.Header.Get("Content-Type"), body.start)
+	final, wait, told := readProblem(x.resp.Header.Get("Content-Type"), body.seen())
 	if final {
 		a.Word = Never
 	}
@@ -134,7 +141,8 @@ var pointless = []string{
 // failure is an attempt without a response.
 func failure(ctx context.Context, err error) Answer {
 	a := Answer{Kind: Failed, Err: err}
-	if ctx.Err() != nil {
+	var inner *RateLimitError
+	if ctx.Err() != nil || errors.As(err, &inner) { // a Transport within this one sent nothing
 		a.Kind = Cancelled
 		return a
 	}

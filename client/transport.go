@@ -154,6 +154,9 @@ func (x *exchange) rewind() error {
 		return errors.New("client: the request's body cannot be sent again without GetBody")
 	}
 	body, err := x.req.GetBody()
+	if err == nil && (body == nil || body == http.NoBody) {
+		err = errors.New("client: the request's GetBody gives no body")
+	}
 	if err == nil {
 		x.body = body
 	}
@@ -168,7 +171,7 @@ func (x *exchange) again() error {
 	}
 	if x.resp != nil {
 		if p := peek(x.resp); p != nil {
-			p.letGo()
+			p.end()
 		}
 	}
 	return nil
