@@ -86,7 +86,9 @@ func TestWhoAsks(t *testing.T) {
 	} {
 		var target Target
 		target.Identify(first, c.second)
-		names := func(h http.Header) string { return strings.ReplaceAll(strings.Join((&Target{Identities: []http.Header{h}}).as(), ""), ": •••", "") }
+		names := func(h http.Header) string {
+			return strings.ReplaceAll(strings.Join((&Target{Identities: []http.Header{h}}).as(), ""), ": •••", "")
+		}
 		identity, everyone := strings.ReplaceAll(names(target.Identities[0]), ",", ""), strings.ReplaceAll(names(target.Header), ",", "")
 		if identity != c.identity || everyone != c.everyone || len(target.Identities) != 1+min(1, len(c.second)) {
 			t.Errorf("%v: %q and %q", c.second, identity, everyone)
