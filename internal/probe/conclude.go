@@ -58,7 +58,7 @@ func (e *evidence) conclude(found []search) *conclusion {
 		if len(s.fitting) == 0 {
 			continue
 		}
-		if (s.algorithm == comporta.SlidingLog || s.own) && bucketOfOne && number(likely[i], middle(likely[i]), false) == 1 {
+		if s.algorithm == comporta.SlidingLog && bucketOfOne && number(likely[i], middle(likely[i]), false) == 1 {
 			c.same = true
 			continue
 		}

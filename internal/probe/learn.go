@@ -13,7 +13,10 @@ func (l *learner) learn() error {
 	if err != nil || !denied {
 		return err
 	}
-	return l.rounds()
+	if err := l.rounds(); err != nil {
+		return err
+	}
+	return l.measureWay(l.evidence())
 }
 
 // Rounds that tell nothing new are tolerated until they are so many, or cost so much.
@@ -30,13 +33,6 @@ func (l *learner) rounds() error {
 	for range mostRounds {
 		e := l.evidence()
 		found := l.search(e)
-		if e.queue.known && !l.measured {
-			l.measured = true
-			if err := l.measureWay(e); err != nil {
-				return err
-			}
-			continue
-		}
 		if e.settled(found) && e.settled(l.search(e)) { // looked again, elsewhere
 			return nil
 		}
@@ -45,7 +41,7 @@ func (l *learner) rounds() error {
 		if idle++; after.less(before) {
 			idle, since = 0, left.Requests
 		}
-		if before = after; idle == idleRounds || idle > 1 && (e.queue.known || since-left.Requests > idleRequests) {
+		if before = after; idle == idleRounds || idle > 1 && since-left.Requests > idleRequests {
 			return nil
 		}
 		r, ok := e.plan(e.believe(relax(found), 24), l.elapsed(), left)
@@ -64,33 +60,6 @@ func (l *learner) rounds() error {
 func (l *learner) search(e *evidence) []search {
 	l.searches++
 	e.shift = math.Mod(float64(l.searches)*0.618, 1)
-	found := l.searchAll(e)
-	if e.queue.known && e.lost == 0 && !slices.ContainsFunc(found, func(s search) bool { return len(s.fitting) > 0 }) {
-		// Answers may also come late, and evenly, since what stands behind the limit is
-		// slow and does one after the other. (Where answers are lost, it is their places
-		// in the queue that do not fit.)
-		other := *e
-		other.queue.known = false
-		if again := l.searchAll(&other); slices.ContainsFunc(again, func(s search) bool { return len(s.fitting) > 0 }) {
-			e.queue.known, found = false, again
-		}
-	}
-	l.found, l.groups = found, len(e.groups)
-	l.seeds = l.seeds[:0]
-	for i := range found {
-		f := found[i].fitting
-		n := min(40, len(f))
-		for k := range n {
-			l.seeds = append(l.seeds, f[(2*k+1)*len(f)/(2*n)])
-		}
-		l.seeds = append(l.seeds, found[i].nearest)
-	}
-	return found
-}
-
-// searchAll is one look at each variant: where a queue is seen, at those alone that
-// have one.
-func (l *learner) searchAll(e *evidence) []search {
 	found := make([]search, 0, len(variants))
 	for i, v := range variants {
 		s := search{variant: v, nearest: model{variant: v, strain: math.MaxInt32}}
@@ -104,6 +73,16 @@ func (l *learner) searchAll(e *evidence) []search {
 			}
 		}
 		found = append(found, s)
+	}
+	l.found, l.groups = found, len(e.groups)
+	l.seeds = l.seeds[:0]
+	for i := range found {
+		f := found[i].fitting
+		n := min(40, len(f))
+		for k := range n {
+			l.seeds = append(l.seeds, f[(2*k+1)*len(f)/(2*n)])
+		}
+		l.seeds = append(l.seeds, found[i].nearest)
 	}
 	return found
 }
@@ -202,8 +181,7 @@ func (l *learner) first() (denied bool, err error) {
 	if err := l.poll(nil, 0.02, 0.2, math.Inf(1)); err != nil {
 		return true, err
 	}
-	// The one that was admitted, and some more: but not all, which would hide a shape.
-	_, _, err = l.ramp(1, max(1, int(portion(float64(l.most), 0.4))-1), 3)
+	_, _, err = l.ramp(1, max(2, l.most*4/10), 3)
 	return true, err
 }
 
@@ -231,7 +209,7 @@ func (l *learner) fight(r *round, blur float64) error {
 		if err := l.poll(thin(r.returns, l.elapsed(), blur, 40), blur, 0.1, math.Inf(1)); err != nil {
 			return err
 		}
-		enough := max(1, int(r.enough)-1)
+		enough := max(2, l.most*4/10)
 		_, _, err = l.ramp(min(enough, 1+int(2*r.refill)), enough, 2)
 	}
 	return err

@@ -29,7 +29,6 @@ type learner struct {
 	found    []search
 	groups   int
 	searches int
-	measured bool // the way, by single shots
 	seeds    []model
 }
 

@@ -38,10 +38,9 @@ func (e *evidence) believe(found []search, each int) (all []belief) {
 // A round is the one experiment there is: to wait, to take a part of what there is or
 // all, to wait until something comes back, and to see how much.
 type round struct {
-	at     float64 // when to take
-	all    bool    // until one is denied; else share
-	share  float64
-	enough float64 // of what comes back
+	at    float64 // when to take
+	all   bool    // until one is denied; else share
+	share float64
 	// What is expected, over all beliefs.
 	takes    float64
 	returns  []float64 // the instants at which the first comes back, in order
@@ -82,7 +81,7 @@ func (b *belief) foresee(r *round, blur float64) (s sign) {
 		if r.all || taken < r.share {
 			g.take(at, 1)
 			back = g.next(at)
-			came = min(g.room(back+0.05*(back-at)+blur), r.enough)
+			came = min(g.room(back+0.05*(back-at)+blur), 0.4*b.ghost.limit)
 		}
 		s.back[i], s.came[i] = back-at, came
 	}
@@ -96,29 +95,22 @@ func (b *belief) foresee(r *round, blur float64) (s sign) {
 
 // plan chooses the round that leaves least in doubt for what it costs.
 func (e *evidence) plan(beliefs []belief, from float64, left Budget) (best round, ok bool) {
-	if len(beliefs) == 0 {
-		return best, false
-	}
-	starts, limit := e.starts(beliefs, from), beliefs[0].ghost.limit
-	far := 0.2 * from
-	if !slices.ContainsFunc(beliefs, func(b belief) bool { return !b.ghost.m.algorithm.Bucket() }) {
-		far = 0 // a bucket that never fills in between tells more with each round
-	}
+	starts := e.starts(beliefs, from)
 	// Where nothing is told apart for sure, chance may do it: instants are seldom as
 	// uncertain as they may be. And what mimics another way for a while does not do so
 	// for long: the rounds reach further and further, while they can.
-	for _, blur := range []float64{0.4 * e.jitter, 0.15 * e.jitter} {
-		for _, reach := range []float64{far, 0} {
+	for _, blur := range []float64{0.7 * e.jitter, 0.2 * e.jitter} {
+		for _, reach := range []float64{0.2 * from, 0} {
 			last := math.Inf(-1)
 			for _, at := range starts {
 				if at < last+0.03*(at-from) { // as good as the one before
 					continue
 				}
 				last = at
-				for _, kind := range kinds {
-					r := round{at: at, all: kind.all, enough: portion(limit, kind.enough)}
-					if !r.all {
-						r.share = math.Ceil(0.4 * limit)
+				for _, all := range []bool{true, false} {
+					r := round{at: at, all: all}
+					if !all {
+						r.share = math.Ceil(0.4 * beliefs[0].ghost.limit)
 					}
 					e.weigh(&r, beliefs, from, blur+0.003)
 					end := r.returns[len(r.returns)/2]
@@ -136,18 +128,6 @@ func (e *evidence) plan(beliefs []belief, from float64, left Budget) (best round
 		}
 	}
 	return best, false
-}
-
-// kinds are what a round may be: to take all or a share, and to take what comes back
-// up to a part of the limit. What is left of that gives the next round its shape.
-var kinds = []struct {
-	all    bool
-	enough float64
-}{{true, 0.4}, {true, 0.7}, {false, 0.4}}
-
-// portion is a part of a limit in whole units, but for all of it, where that can be.
-func portion(limit, part float64) float64 {
-	return max(1, min(math.Ceil(part*limit), limit-1))
 }
 
 // starts are the instants at which a round may begin.

@@ -12,90 +12,55 @@ type queue struct {
 	unit  Estimate // seconds
 }
 
-// measureQueue takes the mean of what the longer lines of answers tell: each is a row
-// of points a unit apart, shifted by what the way back takes, and the straight line
-// through n of them is known n³ times as well as through one.
+// measureQueue takes the longest line of answers.
 func (e *evidence) measureQueue() {
 	if !e.holds {
 		return
 	}
-	var sum, weights, fewest float64
-	for _, denials := range []bool{false, true} { // a denial that counts would shift the rest
-		for i := range e.groups {
-			g := &e.groups[i]
-			if !denials && g.denied > 0 {
-				continue
+	longest := 0.0
+	for i := range e.groups {
+		var came []float64
+		for k := range e.groups[i].shots {
+			if s := &e.groups[i].shots[k]; s.Admitted() {
+				came = append(came, s.Received.Sub(s.Sent).Seconds())
 			}
-			came := g.came()
-			if len(came) < 4 || !e.even(came) {
-				continue
-			}
-			n := float64(len(came))
-			slope, _ := line(came)
-			stretch := e.jitter / 2 / (came[len(came)-1] - came[0]) // the jitter lengthens the row
-			slope /= math.Sqrt(1 + stretch*stretch)
-			w := n * n * n
-			lost := float64(e.missing(i)) // they had places too
-			sum += w * slope * n / (n + lost)
-			weights += w
-			fewest += w * lost / (n + lost)
 		}
-		if weights > 0 {
-			unit := sum / weights
-			doubt := e.jitter*math.Sqrt(12/weights) + 0.002*unit
-			e.queue = queue{true, Estimate{unit, unit - doubt, (unit + doubt) * (1 + fewest/weights)}}
-			return
+		if len(came) < 4 {
+			continue
 		}
-	}
-}
-
-// missing is how many of a group's answers never came: the lost, and those that are
-// still on their way though what was sent later is back, since a queue keeps its order.
-func (e *evidence) missing(i int) int {
-	g := &e.groups[i]
-	n := g.lost
-	for j := i + 1; j < len(e.groups); j++ {
-		if e.groups[j].answered() > 0 {
-			return n + g.admitted - g.answered()
+		slices.Sort(came)
+		n := len(came) - 1
+		took := came[n] - came[0]
+		if took < 3*e.jitter || took <= longest {
+			continue
 		}
-	}
-	return n
-}
-
-// answered is how many admitted ones have come back.
-func (g *group) answered() (n int) {
-	for k := range g.shots {
-		if g.shots[k].Admitted() {
-			n++
+		// Even? The middle one came in the middle, and so on.
+		off := 0.0
+		for k, c := range came {
+			off = max(off, math.Abs(c-came[0]-took*float64(k)/float64(n)))
+		}
+		if off > 2*e.jitter+0.002 {
+			continue
+		}
+		longest = took
+		// The jitter stretches both ends; within, who overtook whom evens out.
+		cut := 0
+		if n > 10 {
+			cut = n / 10
+		}
+		inner := float64(n - 2*cut)
+		unit := (came[n-cut] - came[cut]) / inner
+		doubt := e.jitter
+		if cut > 0 && float64(cut)*unit > e.jitter {
+			doubt = min(doubt, 3*math.Sqrt(e.jitter*unit)+0.001)
+		}
+		e.queue = queue{true, Estimate{unit, unit - doubt/inner, unit + doubt/inner}}
+		if lost := float64(e.groups[i].lost); lost > 0 { // they had places too
+			n := float64(n + 1)
+			e.queue.unit.Value *= n / (n + lost)
+			e.queue.unit.Low *= n / (n + lost)
 		}
 	}
-	return n
-}
-
-// came is when a group's admitted requests were answered, after they were sent.
-func (g *group) came() (came []float64) {
-	for k := range g.shots {
-		if s := &g.shots[k]; s.Admitted() {
-			came = append(came, s.Received.Sub(s.Sent).Seconds())
-		}
-	}
-	slices.Sort(came)
-	return came
-}
-
-// even says whether answers came evenly, for long enough to tell: the middle one in
-// the middle, and so on.
-func (e *evidence) even(came []float64) bool {
-	n := len(came) - 1
-	took := came[n] - came[0]
-	if took < 3*e.jitter {
-		return false
-	}
-	off := 0.0
-	for k, c := range came {
-		off = max(off, math.Abs(c-came[0]-took*float64(k)/float64(n)))
-	}
-	return off <= 2*e.jitter+0.002
 }
 
 // measureThere estimates how much of the jitter is on the way there. Of a volley,
@@ -136,9 +101,6 @@ func (e *evidence) measureThere(unit float64) {
 		if g.admitted == 0 || g.denied == 0 || n < 5 {
 			continue
 		}
-		if float64(g.admitted) < 3*e.jitter/unit { // most came in meanwhile: it began empty
-			continue
-		}
 		again := min(0.95, e.there/(n*unit)) // the part that is admitted once it is empty
 		empty := max(0, (float64(g.admitted)/n-again)/(1-again))
 		var over [2]float64
@@ -175,7 +137,13 @@ func (e *evidence) measureBack() (back, weight float64) {
 	unit := e.queue.unit.Value
 	rows := 0.0 // independent stretches
 	for i := range e.groups {
-		came := e.groups[i].came()
+		var came []float64
+		for k := range e.groups[i].shots {
+			if s := &e.groups[i].shots[k]; s.Admitted() {
+				came = append(came, s.Received.Sub(s.Sent).Seconds())
+			}
+		}
+		slices.Sort(came)
 		if cut := int(e.jitter/unit) + 1; len(came) > 2*cut+10 {
 			came = came[cut : len(came)-cut] // the ends are stretched
 		} else {
