@@ -215,3 +215,35 @@ func TestLeapSeconds(t *testing.T) {
 		t.Error(wait)
 	}
 }
+
+// What goes through a tunnel is no body of which the server could be asked first: net/http
+// would wait for its word, and send nothing where the connection is to be closed.
+func TestTunnelsDoNotAsk(t *testing.T) {
+	for _, upgrade := range []string{"", "websocket"} {
+		var expect string
+		tr := New(Options{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			expect = r.Header.Get("Expect")
+			return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+		})})
+		req, _ := http.NewRequest("CONNECT", "http://api.test/", io.MultiReader())
+		req.ContentLength = -1
+		if upgrade != "" {
+			req.Method = "POST"
+			req.Header.Set("Upgrade", upgrade)
+		}
+		if _, err := tr.RoundTrip(req); err != nil || expect != "" {
+			t.Error(req.Method, expect, err)
+		}
+	}
+}
+
+// A key of nothing is no key.
+func TestBlankKeys(t *testing.T) {
+	for key, want := range map[string]bool{"": false, " ": false, "\t": false, "7": true} {
+		for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+			if req := (&http.Request{Method: "POST", Header: http.Header{name: {key}}}); repeatable(req) != want {
+				t.Errorf("%s: %q", name, key)
+			}
+		}
+	}
+}

@@ -20,18 +20,24 @@ var idempotent = []string{"", "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"
 // repeatable says whether a request may be sent again though the server may have
 // acted on it.
 func repeatable(req *http.Request) bool {
-	return slices.Contains(idempotent, req.Method) || req.Header.Get("Idempotency-Key") != "" || req.Header.Get("X-Idempotency-Key") != ""
+	return slices.Contains(idempotent, req.Method) ||
+		strings.TrimSpace(req.Header.Get("Idempotency-Key")) != "" || strings.TrimSpace(req.Header.Get("X-Idempotency-Key")) != ""
 }
 
 // replayable says whether a request can be sent again, and its body with it.
 func replayable(req *http.Request) bool {
-	upgrades := req.Method == http.MethodConnect || req.Header.Get("Upgrade") != ""
-	return !upgrades && (req.Body == nil || req.Body == http.NoBody || req.GetBody != nil)
+	return !upgrades(req) && (req.Body == nil || req.Body == http.NoBody || req.GetBody != nil)
+}
+
+// upgrades says whether a request asks for another protocol, whose bytes may be its
+// body.
+func upgrades(req *http.Request) bool {
+	return req.Method == http.MethodConnect || req.Header.Get("Upgrade") != ""
 }
 
 // asks says whether a body is so large that the server is to be asked first.
 func asks(req *http.Request, above int64) bool {
-	if req.Body == nil || req.Body == http.NoBody || req.Header.Get("Expect") != "" {
+	if req.Body == nil || req.Body == http.NoBody || req.Header.Get("Expect") != "" || upgrades(req) {
 		return false
 	}
 	return req.ContentLength >= above || req.ContentLength < 0
