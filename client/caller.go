@@ -150,7 +150,7 @@ func (c *Caller) Do(ctx context.Context, call *Call, try func(ctx context.Contex
 	if err != nil {
 		return err
 	}
-	marked := NoRetry(ctx)
+	marked := context.WithValue(ctx, noRetry{}, r)
 	for {
 		if !left {
 			if err := r.enter(ctx); err != nil {

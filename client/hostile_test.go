@@ -247,3 +247,64 @@ func TestBlankKeys(t *testing.T) {
 		}
 	}
 }
+
+// What net/http itself has queued for a connection respects the gate that was shut
+// since: it waits, leaves spaced, or fails at once, unsent.
+func TestGateHoldsWhatIsQueuedBelow(t *testing.T) {
+	for _, c := range []struct {
+		after string
+		limit time.Duration
+		wait  time.Duration
+	}{{"5", 0, 5 * time.Second}, {"600", 0, 0}, {"30", 20 * time.Second, 0}} {
+		inBubble(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+			time.Sleep(100 * time.Millisecond)
+			if n == 20 {
+				w.Header().Set("Retry-After", c.after)
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+		}, func(s *rig) {
+			s.wire.MaxConnsPerHost = 2
+			h, tr := s.client(steady())
+			h.Timeout = c.limit
+			var all sync.WaitGroup
+			var declined, ended atomic.Int64
+			for range 200 {
+				all.Go(func() {
+					resp, err := h.Post("http://api.test/", "text/plain", strings.NewReader("x"))
+					var why *RateLimitError
+					switch {
+					case err == nil:
+						resp.Body.Close()
+					case errors.As(err, &why) && why.Reason == ReasonGate && why.Attempts == 0 && why.RetryAfter > 0:
+						declined.Add(1)
+						ended.Store(int64(time.Since(s.began)))
+					default:
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			came := s.arrivals()
+			slices.Sort(came)
+			const shut = time.Second
+			early, together := 0, 0
+			for i, at := range came {
+				if at > shut && at < shut+c.wait {
+					early++
+				}
+				if i > 0 && at > shut && at < shut+c.wait+time.Second && at-came[i-1] < 20*time.Millisecond {
+					together++
+				}
+			}
+			if early > 0 || together > 0 || c.wait > 0 && len(came) != 200 {
+				t.Errorf("%s: of %d, %d came early, %d together: %v", c.after, len(came), early, together, came)
+			}
+			if c.wait == 0 && (int(declined.Load())+len(came) != 200 || len(came) > 22 || time.Duration(ended.Load()) > shut+200*time.Millisecond) {
+				t.Errorf("%s: %d came, %d were declined, the last after %v", c.after, len(came), declined.Load(), time.Duration(ended.Load()))
+			}
+			if stats := tr.Stats(); stats.Declined[ReasonGate] != uint64(declined.Load()) || tr.hosts["api.test"].lines[""].users != 0 {
+				t.Error(stats)
+			}
+		})
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
-	"sync/atomic"
 )
 
 // A Transport carries requests as a well-behaved caller does. It is safe for
@@ -112,8 +111,9 @@ func (x *exchange) attempt(ctx context.Context, n int) Answer {
 
 // send sends a copy of the request; its context lives as long as the response.
 func (x *exchange) send(ctx context.Context, n int, expect bool) (*http.Response, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	req := x.req.Clone(httptrace.WithClientTrace(ctx, x.transport.trace()))
+	ctx, stop := context.WithCancelCause(ctx)
+	cancel := func() { stop(nil) }
+	req := x.req.Clone(httptrace.WithClientTrace(ctx, x.transport.trace(ctx, stop)))
 	req.Body, x.body = x.body, nil // the transport closes it
 	req.Trailer = x.req.Trailer    // values come while the body is read: they stay its own
 	if req.Header == nil {
@@ -130,6 +130,10 @@ func (x *exchange) send(ctx context.Context, n int, expect bool) (*http.Response
 		err = errors.New("client: the transport returned neither a response nor an error")
 	}
 	if err != nil {
+		var held *RateLimitError
+		if errors.As(context.Cause(ctx), &held) {
+			err = held
+		}
 		cancel()
 		return nil, err
 	}
@@ -175,16 +179,6 @@ func (x *exchange) again() error {
 		}
 	}
 	return nil
-}
-
-// trace counts what net/http sends anew by itself.
-func (t *Transport) trace() *httptrace.ClientTrace {
-	var got atomic.Bool
-	return &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
-		if got.Swap(true) {
-			t.resent()
-		}
-	}}
 }
 
 func (t *Transport) resent() {

@@ -132,6 +132,10 @@ func (l *Lane) Leave(now time.Time, again bool) Sent {
 	return Sent{l.number}
 }
 
+// Late says that an attempt which had left is only sent now: the next keep their
+// distance from it.
+func (l *Lane) Late(now time.Time) { l.left = now }
+
 // Back takes the answer to an attempt, once for each.
 func (l *Lane) Back(now time.Time, sent Sent, a *Answer) {
 	l.underWay--
