@@ -308,3 +308,20 @@ func TestGateHoldsWhatIsQueuedBelow(t *testing.T) {
 		})
 	}
 }
+
+// Dates that are nearly HTTP's, as libraries for cookies, mails and logs print them.
+func TestDatesOfOtherUses(t *testing.T) {
+	for _, after := range []string{
+		"Tue, 01-Dec-2026 12:00:03 GMT", "Tue, 01 Dec 2026 12:00:03", "01 Dec 2026 12:00:03 GMT", "Tue Dec  1 12:00:03 UTC 2026",
+		"tue, 01 dec 2026 12:00:03 gmt", "2026-12-01t12:00:03z",
+	} {
+		if wait, told := RetryAfter(respond("Retry-After:"+after), received); wait != 3*time.Second || !told {
+			t.Error(after, wait, told)
+		}
+	}
+	for _, after := range []string{"Tue Dec  1 12:00:03 PST 2026", "Tue, 01-Dec-2026 12:00:03 XYZ", "32 Dec 2026 12:00:03 GMT", "Tue, 01 Dec"} {
+		if wait, told := RetryAfter(respond("Retry-After:"+after), received); told {
+			t.Error(after, wait)
+		}
+	}
+}

@@ -24,6 +24,9 @@ var lenient = []string{
 	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04:05Z0700",
 	"2006-01-02T15:04Z07:00",                                                                         // Atlassian
 	"Mon, 2 Jan 2006 15:04:05 GMT", "Mon, 2 Jan 2006 15:04:05 -0700", "Mon, 2 Jan 2006 15:04:05 MST", // the last takes +0000 for a name
+	"Mon, 2 Jan 2006 15:04:05", "2 Jan 2006 15:04:05 MST",
+	"Mon, 2-Jan-2006 15:04:05 MST", // cookies
+	time.UnixDate,                  // date, and Java
 }
 
 // parseDate reads an HTTP-date, or what is sent for one: without a zone, in UTC. A
@@ -42,6 +45,7 @@ func parseDate(text string, date time.Time) (time.Time, bool) {
 	if at, err := http.ParseTime(text); err == nil {
 		return at, true
 	}
+	text = strings.ToUpper(text) // package time takes names of days and months in any case, and no others
 	for _, layout := range lenient {
 		if at, err := time.ParseInLocation(layout, text, time.UTC); err == nil {
 			return at, inUTC(at)
