@@ -107,7 +107,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		r.Checks = append(r.Checks, o.Expect.check(r.Finding)...)
 	}
 	if ctx.Err() != nil {
-		r.Ended = "it was interrupted"
+		r.Ended = errInterrupted.Error()
 		return r, ctx.Err()
 	}
 	if err != nil {
@@ -260,12 +260,17 @@ func short(err error) string {
 	return err.Error()
 }
 
+var errInterrupted = errors.New("it was interrupted")
+
 // end is why the probe ended: where it ended itself, the reason for that.
 func (p *prober) end(err error) error {
-	if err != nil && p.ctx.Err() != nil {
-		return context.Cause(p.ctx)
+	if err == nil || p.ctx.Err() == nil {
+		return err
 	}
-	return err
+	if cause := context.Cause(p.ctx); cause != context.Canceled {
+		return cause
+	}
+	return errInterrupted
 }
 
 // known says whether the limit is known in numbers, and likely.

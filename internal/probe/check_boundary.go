@@ -17,7 +17,7 @@ func (p *prober) boundary() (Check, error) {
 	f := p.report.Finding
 	units := int(f.Units.Value)
 	seen := fmt.Sprintf("at most %d passed within %s, of a limit of %d", p.most(), seconds(f.Window.Value), units)
-	if len(f.Algorithms) > 0 && f.Limit.Algorithm.Bucket() && f.Algorithms[0].Certainty >= 0.5 {
+	if len(f.Algorithms) > 0 && f.Limit.Algorithm.Bucket() && f.Algorithms[0].Certainty >= 0.6 {
 		return Check{Verdict: Good, Seen: fmt.Sprintf("no boundary: in any time, what it gives then and a burst of %.0f; %s", f.Burst.Value, seen)}, nil
 	}
 	if !p.known() {
@@ -126,10 +126,15 @@ func (p *prober) double() (passed int, within float64, why string, err error) {
 	if err = p.session.Sleep(p.ctx, at(-margin)); err != nil {
 		return 0, 0, "", err
 	}
-	before, err := p.session.Volley(p.ctx, units+2, nil)
-	if err != nil {
-		return 0, 0, "", err
+	type volley struct {
+		shots []Shot
+		err   error
 	}
+	before := make(chan volley, 1) // what passes may be answered after the boundary
+	p.held.Go(func() {
+		shots, err := p.session.Volley(p.ctx, units+2, nil)
+		before <- volley{shots, err}
+	})
 	if err = p.session.Sleep(p.ctx, at(margin)); err != nil {
 		return 0, 0, "", err
 	}
@@ -137,9 +142,13 @@ func (p *prober) double() (passed int, within float64, why string, err error) {
 	if err != nil {
 		return 0, 0, "", err
 	}
-	first, _ := passedOf(before)
+	early := <-before
+	if early.err != nil {
+		return 0, 0, "", early.err
+	}
+	first, _ := passedOf(early.shots)
 	second, took := passedOf(after)
-	return first + second, 2*margin + took.Seconds(), "", nil
+	return first + second, 2*margin + took + p.trip(), "", nil
 }
 
 // polls are how many a window takes: they tell an instant well enough, and are no load.
@@ -156,7 +165,7 @@ func (p *prober) poll(window float64) (time.Time, error) {
 			return time.Time{}, err
 		}
 		if s.Admitted() {
-			return s.Sent.Add(s.Received.Sub(s.Sent) / 2), nil
+			return s.Sent.Add(time.Duration(p.trip() / 2 * float64(time.Second))), nil
 		}
 		if err := p.session.Sleep(p.ctx, gap); err != nil {
 			return time.Time{}, err

@@ -207,6 +207,14 @@ func TestChecks(t *testing.T) {
 			a.identity = func(*http.Request) string { return "" }
 			a.cors = func(h http.Header, _ bool) { h.Set("Access-Control-Allow-Origin", "*") }
 		}, Bad, "a preflight is refused"},
+		{"cors", "only on what passes", func(a *api) {
+			a.open = func(req *http.Request) bool { return req.Method == "OPTIONS" }
+			a.cors = func(h http.Header, denied bool) {
+				if !denied && h.Get("RateLimit-Limit") != "" {
+					h.Set("Access-Control-Allow-Origin", "*")
+				}
+			}
+		}, Bad, "no Access-Control-Allow-Origin"},
 		{"cors", "not for scripts", func(*api) {}, Unknown, "it serves no scripts"},
 		{"concurrency", "sound", func(*api) {}, Good, "10 passed, of a budget of 10"},
 		{"concurrency", "a race", func(a *api) {

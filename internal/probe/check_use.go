@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/comporta/comporta"
 )
@@ -93,11 +92,8 @@ func (p *prober) rush(r *Request, how, todo string) (Check, error) {
 		}
 		passed, took := passedOf(shots)
 		f := p.report.Finding
-		if f.Limit.Algorithm == comporta.LeakyBucket { // its answers come late, its decisions do not
-			took = time.Duration(2 * p.trip() * float64(time.Second))
-		}
-		// What it gives back while they are under way is no fault.
-		most := capacity + 1 + int(p.givesBack(took.Seconds()))
+		// What it gives back while they arrive is no fault.
+		most := capacity + 1 + int(p.givesBack(took+2*p.trip()))
 		seen = fmt.Sprintf("%d requests %s: %d passed, of a budget of %d", n, how, passed, capacity)
 		if passed <= most {
 			return Check{Verdict: Good, Seen: seen}, nil
@@ -109,13 +105,14 @@ func (p *prober) rush(r *Request, how, todo string) (Check, error) {
 	return Check{Verdict: Bad, Seen: seen, Todo: todo}, nil
 }
 
-// passedOf counts the shots of a volley that passed, and how long it was under way.
-func passedOf(shots []Shot) (passed int, took time.Duration) {
+// passedOf counts the shots of a volley that passed, and says in how many seconds they
+// were sent.
+func passedOf(shots []Shot) (passed int, took float64) {
 	for i := range shots {
 		if shots[i].Admitted() {
 			passed++
 		}
-		took = max(took, shots[i].Received.Sub(shots[0].Sent))
+		took = max(took, shots[i].Sent.Sub(shots[0].Sent).Seconds())
 	}
 	return passed, took
 }

@@ -47,6 +47,9 @@ func (e *evidence) conclude(found []search) *conclusion {
 	for i := range found {
 		if len(found[i].fitting) > 0 {
 			likely[i], chances[i] = e.likeliest(&found[i])
+			if math.IsNaN(chances[i]) || math.IsInf(chances[i], 0) {
+				chances[i] = -600 // as unlikely as can be told
+			}
 			best = max(best, chances[i])
 		}
 	}

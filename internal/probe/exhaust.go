@@ -16,13 +16,7 @@ var errUnsettled = errors.New("the limit could not be used up: others may use it
 func (p *prober) exhaust(r *Request) (Shot, error) {
 	most := int(p.report.Finding.Burst.High+p.report.Finding.Units.High)*2 + 10
 	for n := 1; most > 0; n = min(2*n, 200) {
-		var shots []Shot
-		var err error
-		if p.report.Finding.Limit.Algorithm == comporta.LeakyBucket {
-			shots, err = p.hold(min(n, most), r, true)
-		} else {
-			shots, err = p.session.Volley(p.ctx, min(n, most), r)
-		}
+		shots, err := p.hold(min(n, most), r, true)
 		for i := len(shots) - 1; i >= 0; i-- {
 			if shots[i].Denied() {
 				return shots[i], err
@@ -36,9 +30,9 @@ func (p *prober) exhaust(r *Request) (Shot, error) {
 	return Shot{}, errUnsettled
 }
 
-// hold sends n at once to a server that holds back what it admits, and gives those
-// answers that come soon: were all waited for, the queue would be empty again. With
-// denial it does not wait for more once one is denied.
+// hold sends n at once and gives those answers that come as soon as refusals do: what
+// passes may be held back, by a queue that is empty again once all are waited for, or
+// by what is slow behind the limit. With denial it waits for no more once one is denied.
 func (p *prober) hold(n int, r *Request, denial bool) (shots []Shot, err error) {
 	back := make(chan Shot, n)
 	for range n {
@@ -51,7 +45,11 @@ func (p *prober) hold(n int, r *Request, denial bool) (shots []Shot, err error) 
 			back <- shot
 		})
 	}
-	patience := time.NewTimer(time.Duration(2*p.trip()*float64(time.Second)) + 20*time.Millisecond)
+	wait := 3*p.trip() + 0.1
+	if p.leaks() { // meanwhile there is room again
+		wait = 2*p.trip() + 0.02
+	}
+	patience := time.NewTimer(time.Duration(wait * float64(time.Second)))
 	defer patience.Stop()
 	for len(shots) < n {
 		select {
@@ -93,14 +91,24 @@ func (p *prober) givesBack(seconds float64) float64 {
 	return seconds * f.Units.High / max(f.Window.Low, 1e-9)
 }
 
-// trip is how long most answers took, in seconds: of those that are not held back.
+// leaks says that what is admitted is held back.
+func (p *prober) leaks() bool { return p.report.Finding.Limit.Algorithm == comporta.LeakyBucket }
+
+// trip is how long most refusals took, in seconds: what passes may take longer than
+// the way and the decision.
 func (p *prober) trip() float64 {
-	var took []float64
-	held := p.report.Finding.Limit.Algorithm == comporta.LeakyBucket
+	var took, refused []float64
 	for _, s := range p.shots() {
-		if s.Status != 0 && (!held || s.Denied()) {
-			took = append(took, s.Received.Sub(s.Sent).Seconds())
+		if s.Status == 0 {
+			continue
 		}
+		took = append(took, s.Received.Sub(s.Sent).Seconds())
+		if s.Denied() {
+			refused = append(refused, took[len(took)-1])
+		}
+	}
+	if len(refused) >= 5 {
+		took = refused
 	}
 	if len(took) == 0 {
 		return 0
@@ -133,7 +141,7 @@ const mostAside = 30
 // are outside. It is one of the answers, a refusal where there is one.
 func (p *prober) aside(r *Request) (way, Shot, error) {
 	n := 2 + int(2*p.givesBack(2*p.trip()+0.005))
-	if n > mostAside {
+	if n > mostAside || n > max(2, p.capacity()) { // or what is outside would run out, too
 		return tooQuick, Shot{}, nil
 	}
 	agreed, answer := 0, Shot{}
@@ -154,7 +162,10 @@ func (p *prober) aside(r *Request) (way, Shot, error) {
 				lost++
 			}
 		}
-		if denied > 1 {
+		switch {
+		case denied > 1 && agreed > 0 && answer.Status != 0: // it has a limit of its own, and has used that up
+			return outside, answer, nil
+		case denied > 1:
 			return inside, refusal, nil
 		}
 		if denied > 0 || lost > 0 {
@@ -179,7 +190,7 @@ func (p *prober) aside(r *Request) (way, Shot, error) {
 
 // soon sends n at once, and waits for all answers that are not held back.
 func (p *prober) soon(n int, r *Request) ([]Shot, error) {
-	if p.report.Finding.Limit.Algorithm == comporta.LeakyBucket {
+	if p.leaks() {
 		return p.hold(n, r, false)
 	}
 	return p.session.Volley(p.ctx, n, r)

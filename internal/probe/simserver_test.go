@@ -29,6 +29,8 @@ type simServer struct {
 	asked       int
 	phase       uint64
 	decide      func(at time.Time) bool // in place of the root's step
+	slow        time.Duration           // that what stands behind takes, one after the other
+	busy        time.Time
 }
 
 type latency struct{ least, most time.Duration }
@@ -60,6 +62,13 @@ func (s *simServer) Send(ctx context.Context, _ *Request) Shot {
 		d.Allowed = s.decide(time.Now())
 	} else {
 		d = s.key.take(comporta.InstantOf(time.Now()))
+	}
+	if d.Allowed && s.slow > 0 {
+		if now := time.Now(); s.busy.Before(now) {
+			s.busy = now
+		}
+		s.busy = s.busy.Add(s.slow)
+		back += time.Until(s.busy)
 	}
 	s.mu.Unlock()
 	if d.Allowed {
