@@ -31,7 +31,7 @@ func (p *prober) bypass(variations []variation, holds, todo string) (Check, erro
 		case way == inside:
 		case way == tooQuick:
 			quick = append(quick, v.name)
-		case s.Status >= 300:
+		case s.Status >= 300 && s.Status != p.watch.first: // of the user's own request
 			unanswered = append(unanswered, name)
 		case v.r.URL != "" && !p.alike(&s):
 			elsewhere = append(elsewhere, name)

@@ -140,6 +140,17 @@ func TestAnswersThatAreNone(t *testing.T) {
 			t.Errorf("%d: %v, %+v", status, err, c)
 		}
 	}
+	a := newAPI(t)
+	a.answer = func(*http.Request) int { return 404 }
+	whole, err := runOn(t, a, func(o *Options) {
+		o.Target.Identities = append(o.Target.Identities, http.Header{"X-Api-Key": {"other"}})
+	})
+	if c := checkOf(t, whole, "isolation"); err != nil || c.Verdict != Good {
+		t.Errorf("the second is answered as the first: %v, %+v", err, c)
+	}
+	if c := checkOf(t, whole, "keys"); c.Verdict != Bad {
+		t.Errorf("made-up keys are answered as the first: %+v", c)
+	}
 	nobody := roundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("nobody is there") })
 	r, err := runOn(t, nobody, nil)
 	if c := checkOf(t, r, "answers"); err != nil || c.Verdict != Bad || !strings.Contains(c.Seen, "nobody is there") || r.Requests > 20 || r.Ended == "" {

@@ -51,7 +51,7 @@ func (p *prober) isolation() (Check, error) {
 	case way == inside:
 		return Check{Verdict: Bad, Seen: fmt.Sprintf("the second identity is refused (%d) once the first has used up its own; both ask from one address here", s.Status),
 			Todo: "count each client apart: by key or user, and not by what they share, such as an address"}, nil
-	case s.Status >= 400:
+	case s.Status >= 400 && s.Status != p.watch.first:
 		return Check{Verdict: Unknown, Seen: fmt.Sprintf("the second identity is not limited with the first, but not let in either (%d)", s.Status)}, nil
 	}
 	return Check{Verdict: Good, Seen: fmt.Sprintf("the second identity passes (%d) while the first is refused", s.Status)}, nil
