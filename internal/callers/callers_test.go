@@ -120,13 +120,13 @@ func TestRealClients(t *testing.T) {
 			}
 			q := r.query
 			id := idOf(c.name, r.name)
-			q.key, q.addr = secret(id), grpc.addr
+			q.key, q.addr = secret(id), grpc.Addr
 			var exchanges func() []exchange
 			if c.grpc {
 				q.attempts = new(attempts)
 				exchanges = q.attempts.exchanges
 			} else {
-				tap := openTap(t, web.addr)
+				tap := openTap(t, web.Addr)
 				q.addr, exchanges = tap.l.Addr().String(), tap.exchanges
 			}
 			starting <- struct{}{}

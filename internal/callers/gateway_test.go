@@ -1,18 +1,15 @@
 package callers
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/comporta/comporta/internal/gatewaytest"
 )
 
 // The policy, of several limits: each client has a key for each of its runs, so none disturbs another.
@@ -34,31 +31,8 @@ func secret(id string) string { return "secret-of-" + id }
 
 // A gateway is a comporta serve, a process of its own.
 type gateway struct {
-	t       *testing.T
-	addr    string
-	process *exec.Cmd
-	access  bytes.Buffer // its standard output, whole when it has ended
-	said    journal      // its standard error
-	over    chan struct{}
-	ending  sync.Once
-}
-
-// journal keeps what a process writes.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
+	*gatewaytest.Gateway
+	t *testing.T
 }
 
 // startGateway starts one in front of an upstream, for the keys of ids.
@@ -74,56 +48,7 @@ func startGateway(t *testing.T, upstream string, ids []string) *gateway {
 			t.Fatal(err)
 		}
 	}
-	g := &gateway{t: t, over: make(chan struct{})}
-	g.process = exec.Command(program, "serve", "-c", filepath.Join(dir, "policy.yaml"), "--listen", "127.0.0.1:0", "--metrics", "off", "--drain-delay", "0s")
-	g.process.Stdout = &g.access
-	tell, say := io.Pipe()
-	g.process.Stderr = say
-	if err := g.process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.end)
-	serving := make(chan string, 1)
-	go func() {
-		lines := bufio.NewReader(tell)
-		for {
-			line, err := lines.ReadBytes('\n')
-			_, _ = g.said.Write(line)
-			var said struct{ Msg, Listen string }
-			if json.Unmarshal(line, &said) == nil && said.Msg == "serving" {
-				serving <- said.Listen
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	go func() {
-		_ = g.process.Wait()
-		say.Close()
-		close(g.over)
-	}()
-	select {
-	case g.addr = <-serving:
-	case <-g.over:
-		t.Fatalf("the gateway does not serve:\n%s", &g.said)
-	case <-time.After(60 * time.Second):
-		t.Fatalf("the gateway does not come to serve:\n%s", &g.said)
-	}
-	return g
-}
-
-// end stops it, once.
-func (g *gateway) end() {
-	g.ending.Do(func() {
-		_ = g.process.Process.Signal(os.Interrupt)
-		select {
-		case <-g.over:
-		case <-time.After(60 * time.Second):
-			_ = g.process.Process.Kill()
-			g.t.Error("the gateway did not stop")
-		}
-	})
+	return &gateway{gatewaytest.Start(t, "-c", filepath.Join(dir, "policy.yaml"), "--metrics", "off"), t}
 }
 
 // An entry is a line of the access log.
@@ -140,11 +65,11 @@ func (e entry) left() time.Time { return e.Time.Add(time.Duration(e.Us) * time.M
 // log stops the gateway and reads its access log, by id.
 func (g *gateway) log() map[string][]entry {
 	g.t.Helper()
-	g.end()
+	g.End()
 	byID := map[string][]entry{}
-	for line := range bytes.Lines(g.access.Bytes()) {
+	for line := range strings.Lines(g.Out.String()) {
 		var e entry
-		if err := json.Unmarshal(line, &e); err != nil {
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			g.t.Fatalf("the access log: %v in %s", err, line)
 		}
 		id, known := strings.CutPrefix(e.Who, "api_key:")

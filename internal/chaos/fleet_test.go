@@ -9,15 +9,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/comporta/comporta/internal/gatewaytest"
 	"github.com/comporta/comporta/internal/redistest"
 )
 
@@ -62,20 +61,6 @@ type gateway struct {
 	read            int64  // so much of that has been read
 }
 
-// program is the built comporta, once for all tests.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "comporta")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "comporta")
-	out, err := exec.Command("go", "build", "-o", path, "../../cmd/comporta").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
-})
-
 // startFleet starts gateways on a store, and waits until all know all.
 func startFleet(t testing.TB, store, prefix string, timeout time.Duration) *fleet {
 	t.Helper()
@@ -89,10 +74,7 @@ func startFleet(t testing.TB, store, prefix string, timeout time.Duration) *flee
 	t.Cleanup(up.Close)
 	t.Cleanup(f.client.CloseIdleConnections)
 	t.Cleanup(f.probes.CloseIdleConnections)
-	comporta, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	comporta := gatewaytest.Program(t)
 	dir := t.TempDir()
 	for i := range members {
 		name := filepath.Join(dir, fmt.Sprint("gateway", i))

@@ -2,14 +2,9 @@ package chaos
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
+
+	"github.com/comporta/comporta/internal/gatewaytest"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := program(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(gatewaytest.Run(m)) }

@@ -55,6 +55,7 @@ var rooms = []room{
 	{name: "cmd/comporta", floor: 6, rooms: []string{".", "client", "identity", "memstore", "redisstore", "redisstore/rueidis", "policy", "config", "internal/admin", "internal/doctor", "internal/egress", "internal/explain", "internal/gateway", "internal/keysource", "internal/probe", "internal/publish", "internal/sim", "internal/telemetry"}, guests: []string{"github.com/alecthomas/kong", "github.com/fsnotify/fsnotify", "golang.org/x/term"}},
 	{name: "internal/redistest", floor: 0},
 	{name: "internal/nodetest", floor: 0},
+	{name: "internal/gatewaytest", floor: 0},
 	{name: "internal/chaos", floor: 7, rooms: []string{".", "redisstore", "redisstore/rueidis", "internal/redistest"}, guests: []string{"github.com/Shopify/toxiproxy/v2", "github.com/rs/zerolog"}},
 	{name: "internal/siege", floor: 7, rooms: []string{"internal/redistest"}},
 	{name: "internal/callers", floor: 7, rooms: []string{".", "client", "client/grpcclient", "httplimit", "memstore", "policy", "config", "identity", "internal/gateway"}, guests: []string{"github.com/hashicorp/go-retryablehttp", "google.golang.org/grpc"}},
@@ -144,7 +145,7 @@ func TestAdaptersStandAlone(t *testing.T) {
 // needs a store, or a server and a client to have one.
 func (r *room) mayTestWith(name string) bool {
 	switch name {
-	case r.name, "storetest", "internal/redistest", "internal/nodetest":
+	case r.name, "storetest", "internal/redistest", "internal/nodetest", "internal/gatewaytest":
 		return true
 	case "memstore":
 		return r.floor != 1

@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/comporta/comporta/internal/gatewaytest"
 	"github.com/comporta/comporta/internal/nodetest"
 )
 
@@ -185,27 +186,10 @@ func launch(t *testing.T, addr string, name string, args ...string) string {
 	return ""
 }
 
-// program is the command, built once.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "probe")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "comporta")
-	if out, err := exec.Command("go", "build", "-o", path, "../../cmd/comporta").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
-})
+func TestMain(m *testing.M) { os.Exit(gatewaytest.Run(m)) }
 
-func startGateway(t *testing.T, args ...string) string {
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(filepath.Dir(path)) })
-	addr := free(t)
-	return launch(t, addr, path, append([]string{"serve", "--listen", addr, "--metrics", "off", "--no-access-log"}, args...)...)
+func startGateway(t *testing.T, flags ...string) string {
+	return "http://" + gatewaytest.Start(t, append([]string{"--metrics", "off", "--no-access-log"}, flags...)...).Addr + "/"
 }
 
 func startGatewayAnyKey(t *testing.T, upstream string) string {

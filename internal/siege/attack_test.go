@@ -176,14 +176,14 @@ func TestAnAttackersHour(t *testing.T) {
 	}
 	own := f.ask("127.0.0.18", "GET /.well-known/rate-limits\nAuthorization: Bearer "+m.token("the-victim", nil))
 	seen := f.operators(adminToken, "/v1/top", "/v1/top?by=denied", "/v1/top?limit=tenants&by=denied", "/v1/top?limit=account-anywhere", "/v1/identities/api_key:acme", "/v1/overrides")
-	f.end()
+	f.End()
 	f.keepsSecrets(t, append(seen, page, own.body)...)
 }
 
 // keepsSecrets looks for canaries in all that a gateway wrote.
 func (f *fort) keepsSecrets(t *testing.T, others ...string) {
 	t.Helper()
-	wrote := append([]string{f.out.String(), f.err.String()}, others...)
+	wrote := append([]string{f.Out.String(), f.Err.String()}, others...)
 	files, err := os.ReadDir(f.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func (f *fort) keepsSecrets(t *testing.T, others ...string) {
 			}
 		}
 	}
-	if f.err.String() == "" {
+	if f.Err.String() == "" {
 		t.Error("the gateway said nothing at all")
 	}
 }

@@ -2,72 +2,28 @@ package siege
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/comporta/comporta/internal/gatewaytest"
 )
 
-// program is the command, built once.
-var program string
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "siege")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	program = filepath.Join(dir, "comporta")
-	build := exec.Command("go", "build", "-o", program, "github.com/comporta/comporta/cmd/comporta")
-	build.Stderr = os.Stderr
-	code := 1
-	if err := build.Run(); err == nil {
-		code = m.Run()
-	}
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(gatewaytest.Run(m)) }
 
 // A fort is a gateway under attack: a process of its own in front of an API of
 // the test's. What it writes is kept.
 type fort struct {
-	t       *testing.T
-	dir     string
-	addr    string // of clients
-	metrics string
-	admin   string // "" without administration
-	process *exec.Cmd
-	out     *log
-	err     *log
-	ended   bool
-	over    chan struct{} // closed when the process has ended
-}
-
-// log keeps what a process writes.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	*gatewaytest.Gateway
+	t   *testing.T
+	dir string
 }
 
 // raise starts a gateway on a policy, whose UPSTREAM stands for the API, with the
@@ -75,75 +31,15 @@ func (l *log) String() string {
 func raise(t *testing.T, policy string, files map[string]string, api http.Handler) *fort {
 	t.Helper()
 	upstream := newAPI(t, api)
-	f := &fort{t: t, dir: t.TempDir(), out: new(log), err: new(log)}
+	f := &fort{t: t, dir: t.TempDir()}
 	files["policy.yaml"] = strings.ReplaceAll(policy, "UPSTREAM", "http://"+upstream)
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	f.process = exec.Command(program, "serve", "-c", filepath.Join(f.dir, "policy.yaml"), "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--drain-delay", "0s")
-	f.process.Stdout = f.out
-	tell, say := io.Pipe()
-	f.process.Stderr = say
-	if err := f.process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(f.end)
-	serving := make(chan struct{})
-	go f.listen(tell, serving)
-	ended := make(chan struct{})
-	go func() {
-		_ = f.process.Wait()
-		say.Close()
-		close(ended)
-	}()
-	f.over = ended
-	select {
-	case <-serving:
-	case <-ended:
-		t.Fatalf("the gateway does not serve:\n%s", f.err)
-	case <-time.After(60 * time.Second):
-		t.Fatalf("the gateway does not come to serve:\n%s", f.err)
-	}
+	f.Gateway = gatewaytest.Start(t, "-c", filepath.Join(f.dir, "policy.yaml"), "--metrics", "127.0.0.1:0")
 	return f
-}
-
-// listen keeps what the gateway says, and finds its addresses in it.
-func (f *fort) listen(from io.Reader, serving chan struct{}) {
-	lines := bufio.NewReader(from)
-	for {
-		line, err := lines.ReadBytes('\n')
-		f.err.Write(line)
-		var said struct{ Msg, Listen, Metrics, Admin string }
-		if json.Unmarshal(line, &said) == nil {
-			switch said.Msg {
-			case "operators may come in":
-				f.admin = said.Admin
-			case "serving":
-				f.addr, f.metrics = said.Listen, said.Metrics
-				close(serving)
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// end stops the gateway, once.
-func (f *fort) end() {
-	if f.ended {
-		return
-	}
-	f.ended = true
-	_ = f.process.Process.Signal(os.Interrupt)
-	select {
-	case <-f.over:
-	case <-time.After(60 * time.Second):
-		_ = f.process.Process.Kill()
-		f.t.Error("the gateway did not stop")
-	}
 }
 
 func newAPI(t *testing.T, api http.Handler) string {
@@ -204,7 +100,7 @@ func (f *fort) dial(from string) net.Conn {
 	if from != "" {
 		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from)}
 	}
-	c, err := d.Dial("tcp", f.addr)
+	c, err := d.Dial("tcp", f.Addr)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -257,7 +153,7 @@ func (f *fort) statuses(from string, n int, request func(i int) string) map[int]
 // scrape is the page of metrics.
 func (f *fort) scrape() string {
 	f.t.Helper()
-	r, err := http.Get("http://" + f.metrics + "/metrics")
+	r, err := http.Get("http://" + f.Metrics + "/metrics")
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -273,7 +169,7 @@ func (f *fort) scrape() string {
 func (f *fort) operators(token string, paths ...string) (answers []string) {
 	f.t.Helper()
 	for _, path := range paths {
-		r, err := http.NewRequest("GET", "http://"+f.admin+path, nil)
+		r, err := http.NewRequest("GET", "http://"+f.Admin+path, nil)
 		if err != nil {
 			f.t.Fatal(err)
 		}
