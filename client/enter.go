@@ -110,7 +110,7 @@ func (r *run) look(ctx context.Context, w *waiter) (wait time.Duration, err erro
 		return 0, r.declineUntil(w, must, place == 0)
 	case w.tooLate(ought, most) && strict:
 		return 0, r.declineUntil(w, ought, false)
-	case place > 0 && w.tooLate(later(r.line.waiters[0].asked, at), most) && r.caller.options.Limit != nil:
+	case place > 0 && w.tooLate(manners.Later(r.line.waiters[0].asked, at), most) && r.caller.options.Limit != nil:
 		return 0, r.decline(ReasonLimit, r.line.waiters[0].asked.Sub(at), nil)
 	case w.tooLate(ought, most):
 		// The pace holds nobody for so long: it goes before others, but in no one's turn.

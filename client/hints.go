@@ -57,6 +57,17 @@ func Hints(resp *http.Response, received time.Time) []Hint {
 	return kept
 }
 
+// UntilMore is the wait that a refusal tells by what remains, where it tells no
+// other: until there is more of what is used up.
+func UntilMore(hints []Hint) (wait time.Duration, told bool) {
+	for _, h := range hints {
+		if h.Remaining == 0 && h.Reset >= 0 {
+			wait, told = max(wait, h.Reset), true
+		}
+	}
+	return wait, told
+}
+
 // keep adds a hint to those of other policies.
 func keep(kept []Hint, h Hint) []Hint {
 	for i := range kept {

@@ -132,10 +132,3 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
 	}
 	return nil
 }
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}

@@ -96,7 +96,7 @@ func (x *exchange) read(at time.Time) Answer {
 	}
 	a.Final, a.Wait, a.Told = !retryable, wait, told
 	if a.Kind == Refused && !a.Told {
-		a.Wait, a.Told = waitOf(a.Hints)
+		a.Wait, a.Told = UntilMore(a.Hints)
 	}
 	if !x.overdue(&a) && strings.Contains(strings.ToLower(x.resp.Header.Get("Content-Type")), "json") {
 		a.more = x.readBody
@@ -124,17 +124,6 @@ func (x *exchange) readBody(a *Answer) {
 	if told && (!a.Told || wait > a.Wait) {
 		a.Wait, a.Told = wait, true
 	}
-}
-
-// waitOf is the wait that a refusal tells by what remains: until there is more of
-// what is used up.
-func waitOf(hints []Hint) (wait time.Duration, told bool) {
-	for _, h := range hints {
-		if h.Remaining == 0 && h.Reset >= 0 {
-			wait, told = max(wait, h.Reset), true
-		}
-	}
-	return wait, told
 }
 
 // pointless are the beginnings of errors by which net/http says that a request

@@ -47,19 +47,9 @@ func answer(ctx context.Context, err error, header, trailer metadata.MD, receive
 		}
 	}
 	if a.Kind == client.Refused && !a.Told {
-		a.Wait, a.Told = reset(a.Hints)
+		a.Wait, a.Told = client.UntilMore(a.Hints) // all that Envoy tells of a time
 	}
 	return a
-}
-
-// reset is when there is more of what is used up: all that Envoy tells of a time.
-func reset(hints []client.Hint) (wait time.Duration, told bool) {
-	for _, h := range hints {
-		if h.Remaining == 0 && h.Reset >= 0 {
-			wait, told = max(wait, h.Reset), true
-		}
-	}
-	return wait, told
 }
 
 // invited says whether a call that is not idempotent is sent again after this

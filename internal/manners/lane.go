@@ -91,10 +91,10 @@ func (l *Lane) Ready(now time.Time) (t Turn) {
 	if l.space > 0 {
 		next := l.left.Add(l.space)
 		hold(next, Spacing)
-		t.Must = later(t.Must, next)
+		t.Must = Later(t.Must, next)
 	}
 	hold(l.opens, Gate)
-	t.Must = later(t.Must, l.opens)
+	t.Must = Later(t.Must, l.opens)
 	return t
 }
 
@@ -219,8 +219,8 @@ func (l *Lane) spaceOut() {
 
 // shut holds everything until told, and jitter longer. A gate only moves later.
 func (l *Lane) shut(told time.Time, jitter time.Duration) {
-	l.told = later(l.told, told)
-	l.opens = later(l.opens, told.Add(jitter))
+	l.told = Later(l.told, told)
+	l.opens = Later(l.opens, told.Add(jitter))
 }
 
 // Idle says that the lane knows nothing that a new one would not, and nothing is

@@ -179,7 +179,7 @@ func TestNothingLeavesBeforeItsTime(t *testing.T) {
 			l.Back(now, under[i], &a)
 			under = append(under[:i], under[i+1:]...)
 			if a.Told && (a.Kind == Refused || a.Kind == Overloaded) {
-				told = later(told, now.Add(min(a.Wait, longestGate)))
+				told = Later(told, now.Add(min(a.Wait, longestGate)))
 			}
 			if a.Kind == Accepted || a.Kind == Cancelled {
 				continue

@@ -77,15 +77,16 @@ func (l *Lane) pace(now time.Time) (at time.Time) {
 			}
 			k.from = 0
 		case k.left <= 0 && !k.Other || k.Remaining == 0:
-			at = later(at, k.reset)
+			at = Later(at, k.reset)
 		default:
-			at = later(at, l.left.Add(k.space(now, l.host.config.Pace)))
+			at = Later(at, l.left.Add(k.space(now, l.host.config.Pace)))
 		}
 	}
 	return at
 }
 
-func later(a, b time.Time) time.Time {
+// Later is the later of two.
+func Later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
 	}
