@@ -29,7 +29,7 @@ const (
 // told is not worth it.
 func (l *learner) rounds() error {
 	var before doubt
-	idle, since := 0, 0
+	idle, since, split := 0, 0, false
 	for range mostRounds {
 		e := l.evidence()
 		found := l.search(e)
@@ -41,18 +41,41 @@ func (l *learner) rounds() error {
 		if idle++; after.less(before) {
 			idle, since = 0, left.Requests
 		}
-		if before = after; idle == idleRounds || idle > 1 && since-left.Requests > idleRequests {
+		before = after
+		var r round
+		ok := idle < idleRounds && (idle <= 1 || since-left.Requests <= idleRequests)
+		if ok {
+			r, ok = e.plan(e.believe(relax(found), 24), l.elapsed(), left)
+		}
+		if !ok && (split || after.variants < 2) {
 			return nil
 		}
-		r, ok := e.plan(e.believe(relax(found), 24), l.elapsed(), left)
 		if !ok {
-			return nil
+			r, split, idle, since = l.part(found), true, 0, left.Requests
 		}
 		if err := l.fight(&r, e.jitter+0.005); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// part is the round that no other shows to be worth it: to take a fifth of what there
+// is, once all is there. As long as all is always taken together, a sliding log gives
+// all back together, too, like a window that begins with a request; what is taken next
+// tells them apart.
+func (l *learner) part(found []search) round {
+	full := 0.0
+	for i := range found {
+		if len(found[i].fitting) > 0 {
+			w, units := ranges(found[i].fitting)
+			if full = max(full, w.High); found[i].algorithm.Bucket() {
+				full = max(full, w.High*units.High)
+			}
+		}
+	}
+	some := max(1, l.most/5)
+	return round{at: l.elapsed() + 1.05*full, share: float64(some), first: some}
 }
 
 // search looks at all variants, beginning with what fitted or nearly did before. What

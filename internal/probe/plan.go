@@ -81,7 +81,7 @@ func (b *belief) foresee(r *round, blur float64) (s sign) {
 		if r.all || taken < r.share {
 			g.take(at, 1)
 			back = g.next(at)
-			came = min(g.room(back+0.05*(back-at)+blur), 0.4*b.ghost.limit)
+			came = min(g.room(back+0.05*(back-at)+blur), max(2, 0.4*b.ghost.limit)) // as much as fight looks for
 		}
 		s.back[i], s.came[i] = back-at, came
 	}
