@@ -76,12 +76,7 @@ func TestProbeReportsAndKeepsSecrets(t *testing.T) {
 	var codes [5]int
 	for i, r := range runs {
 		all.Go(func() {
-			for range 3 { // a busy machine misleads a probe now and then
-				codes[i], outs[i], errs[i] = commandUnder(t.Context(), append([]string{"probe", url}, r.args...)...)
-				if codes[i] == r.code {
-					break
-				}
-			}
+			codes[i], outs[i], errs[i] = commandUnder(t.Context(), append([]string{"probe", url}, r.args...)...)
 		})
 	}
 	all.Wait()
